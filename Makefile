@@ -26,7 +26,7 @@ LINT  := .cache/tools/bin/golangci-lint
 # for the race detector. `make test RACE=1` runs the unit tests of all packages once, with the race detector except for NO_RACE.
 UNIT    = $(filter-out $(MODULE)/test/%,$(shell go list ./...))
 RACE   ?=
-NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
+NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/snapshot pkg/workbench/snapshot/gardener \
 	hack/samples example/embed cmd/graft-controlplane cmd/gardener-extension-provider-graft)
 
 # For `make bench BENCH=Graft` and `make test TESTFLAGS=-count=1`.

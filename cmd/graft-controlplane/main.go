@@ -4,7 +4,7 @@
 
 // Command graft-controlplane generates control planes with Gardener's own component code. It reads options from
 // stdin, one JSON object per control plane, and writes one control plane per line. graft runs it, so that graft
-// itself does not link that code. Package scene defines options and output.
+// itself does not link that code. Package snapshot defines options and output.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	// This import precedes Gardener's packages, one of which prints a line at program start.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 )
 
 func main() { os.Exit(run()) }

@@ -15,12 +15,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // plane is a control plane to deploy, with its namespace and Cluster.
 type plane struct {
-	scene              *scene.Scene
+	snapshot           *snapshot.Snapshot
 	namespace, cluster *unstructured.Unstructured
 	objects            []*unstructured.Unstructured
 }
@@ -40,9 +40,9 @@ func generate(provider string) (plane, error) {
 		"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": provider,
 		"seed.gardener.cloud/provider": provider, "backup.gardener.cloud/provider": provider,
 	})
-	g := scene.Generated{Cluster: convert(sample.Source)}
+	g := snapshot.Generated{Cluster: convert(sample.Source)}
 	g.Namespace, problems[1] = p.namespace.MarshalJSON()
-	p.scene, problems[2] = scene.New(scene.Options{Provider: provider}, g)
+	p.snapshot, problems[2] = snapshot.New(snapshot.Options{Provider: provider}, g)
 	err := errors.Join(problems[:]...)
 	for _, raw := range sample.Objects {
 		object, problem := decode(convert(raw))
@@ -64,8 +64,8 @@ func (p plane) copies() []*unstructured.Unstructured {
 	return all
 }
 
-// needed returns the objects that the control plane needs: the namespaces, the Cluster, the shoot's Infrastructure, the BackupBucket
-// of its etcd, and the Secrets and ConfigMaps that the profiles look up, with the values sample-<key>.
+// needed returns the objects that the control plane needs: the namespaces, the Cluster, the shoot's Infrastructure, the
+// BackupBucket of its etcd, and the Secrets and ConfigMaps that the profiles look up, with the values sample-<key>.
 func (p plane) needed(documents []*profile.Document) ([]*unstructured.Unstructured, error) {
 	program, err := compiler.Compile(documents, compiler.Options{})
 	if err != nil {
@@ -90,8 +90,8 @@ func (p plane) needed(documents []*profile.Document) ([]*unstructured.Unstructur
 			all[len(all)-1].Object["spec"] = spec
 		}
 	}
-	p.scene.Invent(program.Lookups()...)
-	for _, present := range p.scene.Present {
+	p.snapshot.Invent(program.Lookups()...)
+	for _, present := range p.snapshot.Present {
 		object := &unstructured.Unstructured{Object: present}
 		all = append(all, newObject("v1", "Namespace", "", object.GetNamespace()), object)
 	}

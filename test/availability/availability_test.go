@@ -19,15 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scene is what the steps share.
-type scene struct {
+// snapshot is what the steps share.
+type snapshot struct {
 	*fleet
 	load *load
 }
 
 // The steps are the life of one installation, under steady load.
 var _ = Describe("admissions go on without an object that lacks its changes", Ordered, func() {
-	var s scene
+	var s snapshot
 
 	BeforeAll(func(ctx SpecContext) {
 		s.fleet = newFleet(ctx, 2)
@@ -52,7 +52,7 @@ var _ = Describe("admissions go on without an object that lacks its changes", Or
 })
 
 // restart replaces all replicas, the leader too.
-func (s scene) restart() {
+func (s snapshot) restart() {
 	s.load.more()
 	for _, r := range s.all() {
 		s.roll(r)
@@ -63,7 +63,7 @@ func (s scene) restart() {
 
 // reload changes the profile. Each object has the old or the new number until all replicas have loaded the new
 // profile.
-func (s scene) reload() {
+func (s snapshot) reload() {
 	for number := range int64(3) {
 		s.load.newest.Store(number + 1)
 		s.write(profile(number + 1))
@@ -79,7 +79,7 @@ func (s scene) reload() {
 
 // rotate makes the CA and the server certificate old enough, so that the next leader issues new ones. Callers trust
 // both CAs, replicas show old and new certificates at the same time, and at the end only new ones.
-func (s scene) rotate(ctx SpecContext) {
+func (s snapshot) rotate(ctx SpecContext) {
 	before := serials(s.all())
 	secrets := &corev1.SecretList{}
 	err := land.Client().List(ctx, secrets, client.InNamespace(namespace), client.HasLabels{"valid-until-time"})
@@ -124,7 +124,7 @@ func serials(replicas []*replica) map[string]bool {
 }
 
 // kill kills the replica that leads. Its open calls are lost, and another replica leads.
-func (s scene) kill() {
+func (s snapshot) kill() {
 	leader, _ := s.leader()
 	s.lose(leader, func() {
 		leader.signal(syscall.SIGKILL)
@@ -143,7 +143,7 @@ func (s scene) kill() {
 
 // hang stops a replica. Calls to it end by the webhook's timeout, and no others reach it. It serves again when it
 // continues.
-func (s scene) hang() {
+func (s snapshot) hang() {
 	_, other := s.leader()
 	s.lose(other, func() {
 		other.signal(syscall.SIGSTOP)
@@ -156,7 +156,7 @@ func (s scene) hang() {
 }
 
 // lose checks that at most as many calls fail as there are connections to a replica until the balancer removes it.
-func (s scene) lose(r *replica, do func()) {
+func (s snapshot) lose(r *replica, do func()) {
 	GinkgoHelper()
 	s.load.none()
 	s.b.mark(r.Webhook)
@@ -171,7 +171,7 @@ func (s scene) lose(r *replica, do func()) {
 
 // etcd stops etcd until no replica leads. Only calls that need kube-apiserver's own store fail: the replica that led
 // answers all calls, and exits when there are no more. Afterwards another replica leads.
-func (s scene) etcd() {
+func (s snapshot) etcd() {
 	pid, _ := server("etcd")
 	leader, _ := s.leader()
 	s.acquaint()
@@ -185,14 +185,14 @@ func (s scene) etcd() {
 }
 
 // server kills kube-apiserver and starts it again.
-func (s scene) server() {
+func (s snapshot) server() {
 	s.acquaint()
 	s.fleet.end = restartServer()
 	s.recovered()
 }
 
 // recovered checks that no call to the webhook has failed, and that all replicas are ready again.
-func (s scene) recovered() {
+func (s snapshot) recovered() {
 	GinkgoHelper()
 	s.load.more()
 	Eventually(func() bool {
@@ -215,7 +215,7 @@ func (s scene) recovered() {
 }
 
 // stored checks that every stored object was mutated.
-func (s scene) stored(ctx SpecContext) {
+func (s snapshot) stored(ctx SpecContext) {
 	GinkgoHelper()
 	deployments := &unstructured.UnstructuredList{}
 	deployments.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))

@@ -25,7 +25,7 @@ import (
 // expire starts all replicas with an expired certificate, as after a landscape was off for weeks, or its clocks have
 // jumped. The replica that leads issues another one. Replicas that are unhealthy for some time are restarted, as by
 // kubelet; the time doubles, because a busy machine needs longer to recover.
-func (s scene) expire(ctx SpecContext) {
+func (s snapshot) expire(ctx SpecContext) {
 	GinkgoHelper()
 	for _, r := range s.all() {
 		r.signal(syscall.SIGTERM)
@@ -68,7 +68,7 @@ func (r *replica) sick() bool {
 }
 
 // age replaces the certificate of the server by one that expired an hour ago.
-func (s scene) age(ctx SpecContext) {
+func (s snapshot) age(ctx SpecContext) {
 	GinkgoHelper()
 	ca, server := s.secret("ca-provider-graft-webhook"), s.secret("provider-graft-webhook-server")
 	authority, err := tls.X509KeyPair(ca.Data["ca.crt"], ca.Data["ca.key"])
@@ -87,7 +87,7 @@ func (s scene) age(ctx SpecContext) {
 }
 
 // secret returns the newest Secret that Gardener's library keeps under a name.
-func (s scene) secret(name string) *corev1.Secret {
+func (s snapshot) secret(name string) *corev1.Secret {
 	GinkgoHelper()
 	secrets := &corev1.SecretList{}
 	labels := client.MatchingLabels{"name": name}

@@ -45,7 +45,7 @@ func server(name string) (pid int, arguments []string) {
 
 // acquaint lets each replica admit an object of each client. A replica reads the Cluster of a shoot at its first
 // admission, which fails while kube-apiserver cannot read.
-func (s scene) acquaint() {
+func (s snapshot) acquaint() {
 	GinkgoHelper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 )
 
 // TestTests checks that the tests of the example profiles pass with graft test, that each profile has some, and that

@@ -22,14 +22,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // compareOptions are the flags of graft compare.
 type compareOptions struct {
 	profiles  profileFlags
-	scenes    sceneFlags
+	snapshots snapshotFlags
 	matrix    compare.Matrix
 	manifests []string
 	live      liveFlags
@@ -83,7 +83,7 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
 		"variants of the shoots: "+strings.Join(compare.Variants(), ", ")+", or several in one as in ha+ipv6 (default: each)")
 	set.StringSliceVar(&m.Providers, "providers", nil, "providers of the shoots (default: the first of each profile)")
 	set.StringArrayVarP(&o.manifests, "manifest", "f", nil, "manifests to use instead of generated control planes: file, folder or - (repeatable)")
-	o.scenes.addSharedTo(set)
+	o.snapshots.addSharedTo(set)
 	o.live.addTo(set)
 	set.StringVarP(&o.namespace, "namespace", "n", "", "with --live: namespace of the control plane (default: all)")
 	o.profiles.addInstallationTo(set)
@@ -122,7 +122,7 @@ func (o *compareOptions) run(ctx context.Context, s *Streams, oldName, newName s
 // compare compares on generated control planes, or on manifests.
 func (o *compareOptions) compare(ctx context.Context, s *Streams, before, after *loaded, options compare.Options) (*compare.Result, error) {
 	var err error
-	if options.Scenes, err = o.read(ctx, s, before, after); err != nil {
+	if options.Snapshots, err = o.read(ctx, s, before, after); err != nil {
 		return nil, err
 	}
 	meter := newMeter(s, "shoot")
@@ -150,13 +150,13 @@ func (l *loaded) files() []string {
 }
 
 // read gives the shoots: those of manifests, or generated ones.
-func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded) ([]*scene.Scene, error) {
+func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded) ([]*snapshot.Snapshot, error) {
 	if len(o.manifests) > 0 {
-		return o.scenes.scenes(ctx, s, o.manifests, sides[1].Provider())
+		return o.snapshots.snapshots(ctx, s, o.manifests, sides[1].Provider())
 	}
 	m := o.matrix
 	var err error
-	if m.Base, err = o.scenes.complete(""); err != nil {
+	if m.Base, err = o.snapshots.complete(""); err != nil {
 		return nil, err
 	}
 	for _, side := range sides {
@@ -169,15 +169,15 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 			m.Garden = m.Garden || registration.Garden
 		}
 	}
-	present, err := manifest.Read(o.scenes.present, s.In)
+	present, err := manifest.Read(o.snapshots.present, s.In)
 	if err != nil {
 		return nil, err
 	}
-	scenes, err := m.Scenes(ctx, generator{})
+	snapshots, err := m.Snapshots(ctx, generator{})
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range scenes {
+	for _, one := range snapshots {
 		if err := one.Find(present...); err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 			one.Invent(side.Program.Lookups()...)
 		}
 	}
-	return scenes, nil
+	return snapshots, nil
 }
 
 // write writes the result and returns the error that determines the exit status.
@@ -227,7 +227,7 @@ func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the stored objects, without a dry run of the installed webhooks")
 }
 
-// check refuses flags about control planes that are not read from a seed: sceneFlags, except the namespace, and the
+// check refuses flags about control planes that are not read from a seed: snapshotFlags, except the namespace, and the
 // named ones. Without --live it refuses the flags about a seed.
 func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 	if !f.enabled {
@@ -237,7 +237,7 @@ func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 		return nil
 	}
 	known := pflag.NewFlagSet("", pflag.ContinueOnError)
-	(&sceneFlags{}).addTo(known)
+	(&snapshotFlags{}).addTo(known)
 	known.VisitAll(func(flag *pflag.Flag) {
 		if flag.Name != "namespace" {
 			others = append(others, flag.Name)
@@ -281,7 +281,7 @@ func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, prog
 		}
 	}
 	meter := newMeter(s, "control plane")
-	planes, err := connected.Scenes(ctx, names, meter.step, programs...)
+	planes, err := connected.Snapshots(ctx, names, meter.step, programs...)
 	meter.done()
 	if err != nil {
 		return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
@@ -292,15 +292,15 @@ func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, prog
 	return &live{seed: connected, planes: planes}, nil
 }
 
-// scenes returns the scenes of the readable control planes.
-func (l *live) scenes() []*scene.Scene {
-	var scenes []*scene.Scene
+// snapshots returns the snapshots of the readable control planes.
+func (l *live) snapshots() []*snapshot.Snapshot {
+	var snapshots []*snapshot.Snapshot
 	for _, plane := range l.planes {
 		if plane.Err == nil {
-			scenes = append(scenes, plane.Scene)
+			snapshots = append(snapshots, plane.Snapshot)
 		}
 	}
-	return scenes
+	return snapshots
 }
 
 // unread names the unreadable control planes.
@@ -317,7 +317,7 @@ func (l *live) unread() []string {
 // run compares two sides on the control planes and reports missing data.
 func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare.Result, error) {
 	meter := newMeter(s, "control plane")
-	o.Scenes, o.Progress, o.Parallel = l.scenes(), meter.step, liveParallel
+	o.Snapshots, o.Progress, o.Parallel = l.snapshots(), meter.step, liveParallel
 	unread := l.unread()
 	o.Notes, o.Incomplete = slices.Concat(unread, l.notes), len(unread) > 0
 	result, err := compare.Run(ctx, o)
@@ -338,7 +338,7 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 	if err := output.check(); err != nil {
 		return fmt.Errorf("--output with --live: %w", err)
 	}
-	result, err := f.diff(ctx, s, o.scenes.options.Namespace, profiles, o.profiles.compile)
+	result, err := f.diff(ctx, s, o.snapshots.options.Namespace, profiles, o.profiles.compile)
 	if err != nil {
 		return err
 	}

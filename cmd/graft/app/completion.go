@@ -17,14 +17,14 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // choicesKey is the annotation of flags with the only values that they take.
 const choicesKey = "graft_choices"
 
-// choices restricts a flag to values, which may have a description behind a tab. Shells complete them, and checkChoices refuses
-// others.
+// choices restricts a flag to values, which may have a description behind a tab. Shells complete them, and checkChoices
+// refuses others.
 func choices(command *cobra.Command, name string, values ...string) {
 	known := make([]string, len(values))
 	for i, value := range values {
@@ -51,8 +51,8 @@ var freeFlags = []string{
 	"owner", "pool", "prefix", "replicas", "run", "seed-provider", "service", "set", "tag", "timeout", "url", "version",
 }
 
-// completeValues adds shell completions for values of flags that commands share, and keeps the order of flags. A flag without an entry here, among freeFlags
-// or in its command takes a file.
+// completeValues adds shell completions for values of flags that commands share, and keeps the order of flags. A flag
+// without an entry here, among freeFlags or in its command takes a file.
 func completeValues(command *cobra.Command) {
 	shared := map[string]cobra.CompletionFunc{
 		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
@@ -88,7 +88,7 @@ func fixed(values ...string) cobra.CompletionFunc {
 
 // kubernetesVersions completes the versions of generated control planes, newest first.
 func kubernetesVersions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	versions := scene.Versions()
+	versions := snapshot.Versions()
 	slices.Reverse(versions)
 	return versions, noFile | cobra.ShellCompDirectiveKeepOrder
 }

@@ -14,17 +14,17 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // diffOptions are the flags of graft diff.
 type diffOptions struct {
-	profiles profileFlags
-	scenes   sceneFlags
-	live     liveFlags
-	output   outputFlags
-	context  int
-	exitCode bool
+	profiles  profileFlags
+	snapshots snapshotFlags
+	live      liveFlags
+	output    outputFlags
+	context   int
+	exitCode  bool
 }
 
 func newDiffCommand(s *Streams) *cobra.Command {
@@ -54,7 +54,7 @@ Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denie
 	}
 	set := command.Flags()
 	o.profiles.addTo(set)
-	o.scenes.addTo(set)
+	o.snapshots.addTo(set)
 	o.live.addTo(set)
 	o.live.addDryRunTo(set)
 	o.output.addTo(command, render.Differences())
@@ -78,12 +78,12 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 		return o.live.runDiff(command.Context(), s, o, manifests, profiles)
 	}
 	manifests, object := objectIn(manifests)
-	scenes, err := o.scenes.scenes(command.Context(), s, manifests, profiles.Provider())
+	snapshots, err := o.snapshots.snapshots(command.Context(), s, manifests, profiles.Provider())
 	if err != nil {
 		return err
 	}
 	if object != "" {
-		if err := only(scenes, object); err != nil {
+		if err := only(snapshots, object); err != nil {
 			return err
 		}
 	}
@@ -91,8 +91,8 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	if style.Context = o.context; o.context == 0 {
 		style.Context = -1
 	}
-	setHeadings(&style, profiles, scenes)
-	changes, err := admit(command.Context(), profiles, scenes)
+	setHeadings(&style, profiles, snapshots)
+	changes, err := admit(command.Context(), profiles, snapshots)
 	if err != nil {
 		return err
 	}
@@ -115,13 +115,13 @@ func objectIn(arguments []string) (manifests []string, object string) {
 	return manifests, object
 }
 
-// only keeps the object of each scene; it is an error where no scene has it.
-func only(scenes []*scene.Scene, object string) error {
-	having, named, err := having(scenes, object)
+// only keeps the object of each snapshot; it is an error where no snapshot has it.
+func only(snapshots []*snapshot.Snapshot, object string) error {
+	having, named, err := having(snapshots, object)
 	if err != nil {
 		return err
 	}
-	for _, one := range scenes {
+	for _, one := range snapshots {
 		one.Objects = nil
 		if i := slices.Index(having, one); i >= 0 {
 			one.Objects = []manifest.Object{named[i]}
@@ -130,20 +130,20 @@ func only(scenes []*scene.Scene, object string) error {
 	return nil
 }
 
-// admit takes the objects of all scenes through the profiles.
-func admit(ctx context.Context, profiles *loaded, scenes []*scene.Scene) ([]*render.Change, error) {
+// admit takes the objects of all snapshots through the profiles.
+func admit(ctx context.Context, profiles *loaded, snapshots []*snapshot.Snapshot) ([]*render.Change, error) {
 	var all []*render.Change
-	for _, scene := range scenes {
-		if len(scene.Objects) == 0 {
+	for _, snapshot := range snapshots {
+		if len(snapshot.Objects) == 0 {
 			continue
 		}
-		changes, err := scene.Admit(ctx, profiles.Program)
+		changes, err := snapshot.Admit(ctx, profiles.Program)
 		if err != nil {
 			return nil, err
 		}
 		for _, change := range changes {
-			if len(scenes) > 1 {
-				change.Scene = scene.Title
+			if len(snapshots) > 1 {
+				change.ControlPlane = snapshot.Title
 			}
 		}
 		all = append(all, changes...)

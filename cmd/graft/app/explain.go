@@ -16,13 +16,13 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // explainOptions are the flags of graft explain.
 type explainOptions struct {
 	profiles  profileFlags
-	scenes    sceneFlags
+	snapshots snapshotFlags
 	live      liveFlags
 	manifests []string
 	output    string
@@ -56,7 +56,7 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 	set := command.Flags()
 	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests with the object, instead of a generated control plane: file, folder or - (repeatable)")
 	o.profiles.addTo(set)
-	o.scenes.addTo(set)
+	o.snapshots.addTo(set)
 	o.live.addTo(set)
 	set.StringVarP(&o.output, "output", "o", explain.Formats()[0], "`format`: "+strings.Join(explain.Formats(), ", "))
 	choices(command, "output", explain.Formats()...)
@@ -88,21 +88,21 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 	if err != nil {
 		return err
 	}
-	scenes, err := o.read(command.Context(), s, profiles)
+	snapshots, err := o.read(command.Context(), s, profiles)
 	if err != nil {
 		return err
 	}
-	several := len(scenes) > 1
-	scenes, named, err := having(scenes, words[0])
+	several := len(snapshots) > 1
+	snapshots, named, err := having(snapshots, words[0])
 	if err != nil {
 		return err
 	}
 	denied := false
-	for i, one := range scenes {
+	for i, one := range snapshots {
 		if several && o.output == "text" {
 			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
 		}
-		object, err := explain.Of(command.Context(), profiles.Program, named[i].JSON, one.Admission(one.Old[scene.OldKey(named[i])]), one.Source())
+		object, err := explain.Of(command.Context(), profiles.Program, named[i].JSON, one.Admission(one.Old[snapshot.OldKey(named[i])]), one.Source())
 		if err != nil {
 			return err
 		}
@@ -121,27 +121,27 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 }
 
 // read reads the control planes: of manifests, generated, or those of a seed.
-func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded) ([]*scene.Scene, error) {
+func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded) ([]*snapshot.Snapshot, error) {
 	if !o.live.enabled {
-		return o.scenes.scenes(ctx, s, o.manifests, profiles.Provider())
+		return o.snapshots.snapshots(ctx, s, o.manifests, profiles.Provider())
 	}
 	switch {
 	case len(o.manifests) > 0:
 		return nil, errors.New("--live reads the objects of a seed: remove the manifests from the command")
-	case o.scenes.options.Namespace == "":
+	case o.snapshots.options.Namespace == "":
 		return nil, errors.New("--live explains an object of one control plane: name its namespace with --namespace")
 	}
-	planes, err := o.live.read(ctx, s, o.scenes.options.Namespace, profiles.Program)
+	planes, err := o.live.read(ctx, s, o.snapshots.options.Namespace, profiles.Program)
 	if err != nil {
 		return nil, err
 	}
-	return planes.scenes(), nil
+	return planes.snapshots(), nil
 }
 
 // having returns the control planes with the named object, and the object in each. If there is none, it returns the
 // error of the first one, or that of one with several matches.
-func having(scenes []*scene.Scene, word string) (those []*scene.Scene, named []manifest.Object, err error) {
-	for _, one := range scenes {
+func having(snapshots []*snapshot.Snapshot, word string) (those []*snapshot.Snapshot, named []manifest.Object, err error) {
+	for _, one := range snapshots {
 		object, missing := explain.Find(one.Objects, word)
 		if errors.Is(missing, explain.ErrAmbiguous) {
 			return nil, nil, missing

@@ -12,14 +12,14 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // TestObjectIsFoundInAnyControlPlane checks that an object is found in any of several control planes.
 func TestObjectIsFoundInAnyControlPlane(t *testing.T) {
 	a, b := manifest.Object{Kind: "Deployment", Name: "a"}, manifest.Object{Kind: "Deployment", Name: "b"}
 	begins := manifest.Object{Kind: "Deployment", Name: "ab"}
-	scenes := []*scene.Scene{{Title: "one", Objects: []manifest.Object{a, begins}}, {Title: "two", Objects: []manifest.Object{a, b}}}
+	snapshots := []*snapshot.Snapshot{{Title: "one", Objects: []manifest.Object{a, begins}}, {Title: "two", Objects: []manifest.Object{a, b}}}
 	for _, test := range []struct {
 		word      string
 		want      []string
@@ -32,7 +32,7 @@ func TestObjectIsFoundInAnyControlPlane(t *testing.T) {
 		{word: "deployment/*", ambiguous: true},
 	} {
 		t.Run(test.word, func(t *testing.T) {
-			those, named, err := having(scenes, test.word)
+			those, named, err := having(snapshots, test.word)
 			var got []string
 			for _, one := range those {
 				got = append(got, one.Title)

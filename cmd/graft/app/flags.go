@@ -29,7 +29,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
@@ -278,13 +278,13 @@ func writeFile(path string, write func(io.Writer) error) error {
 }
 
 // setHeadings sets the title of a page or a comment, and the description of its input.
-func setHeadings(style *render.Style, profiles *loaded, scenes []*scene.Scene) {
+func setHeadings(style *render.Style, profiles *loaded, snapshots []*snapshot.Snapshot) {
 	var names []string
 	for _, document := range profiles.Documents {
 		names = append(names, document.Metadata.Name)
 	}
 	var titles []string
-	for _, one := range scenes {
+	for _, one := range snapshots {
 		titles = append(titles, one.Title)
 	}
 	subject, verb := strings.Join(names, " and "), "changes"

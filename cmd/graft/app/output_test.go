@@ -14,7 +14,7 @@ import (
 )
 
 // world is a control plane with a rule that writes a Secret's value.
-const world = "../../../pkg/workbench/scene/testdata/"
+const world = "../../../pkg/workbench/snapshot/testdata/"
 
 // graft runs a command on the world.
 func graft(t *testing.T, command string, arguments ...string) (out, err string, status int) {
@@ -83,7 +83,8 @@ func TestObjectsOutsideControlPlanesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestDenialSuggestsPresent checks that a denial because of a missing lookup object suggests --present, and other denials do not.
+// TestDenialSuggestsPresent checks that a denial because of a missing lookup object suggests --present, and other
+// denials do not.
 func TestDenialSuggestsPresent(t *testing.T) {
 	const hint = "Pass the objects that lookups read"
 	for _, command := range []string{"diff", "diff -o json", "render", "render -o text"} {

@@ -15,9 +15,9 @@ import (
 
 // renderOptions are the flags of graft render.
 type renderOptions struct {
-	profiles profileFlags
-	scenes   sceneFlags
-	output   outputFlags
+	profiles  profileFlags
+	snapshots snapshotFlags
+	output    outputFlags
 	// bare leaves the profiles out.
 	bare bool
 }
@@ -44,7 +44,7 @@ creates them.`,
 	}
 	set := command.Flags()
 	o.profiles.addTo(set)
-	o.scenes.addTo(set)
+	o.snapshots.addTo(set)
 	o.output.addTo(command, render.Objects())
 	set.BoolVar(&o.bare, "without-profile", false, "write the objects as Gardener creates them, without a profile")
 	command.MarkFlagsMutuallyExclusive("profile", "without-profile")
@@ -60,16 +60,16 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 	if err != nil {
 		return err
 	}
-	scenes, err := o.scenes.scenes(command.Context(), s, manifests, profiles.Provider())
+	snapshots, err := o.snapshots.snapshots(command.Context(), s, manifests, profiles.Provider())
 	if err != nil {
 		return err
 	}
-	changes, err := admit(command.Context(), profiles, scenes)
+	changes, err := admit(command.Context(), profiles, snapshots)
 	if err != nil {
 		return err
 	}
 	style := s.style()
-	setHeadings(&style, profiles, scenes)
+	setHeadings(&style, profiles, snapshots)
 	if format.Whole {
 		return o.writeObjects(s, style, changes)
 	}

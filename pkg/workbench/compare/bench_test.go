@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -35,15 +35,15 @@ func BenchmarkMatrix(b *testing.B) {
 		for _, version := range program.Profiles() {
 			m.Providers = append(m.Providers, version.Providers...)
 		}
-		scenes, err := m.Scenes(b.Context(), gardener.Generator{})
+		snapshots, err := m.Snapshots(b.Context(), gardener.Generator{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, s := range scenes {
+		for _, s := range snapshots {
 			s.Invent(program.Lookups()...)
 		}
 		next := program.Only(func(r mutation.RuleInfo) bool { return r.Target.Name != "kube-controller-manager" })
-		result, err := compare.Run(b.Context(), compare.Options{Old: compare.Program{Program: program}, New: compare.Program{Program: next}, Scenes: scenes})
+		result, err := compare.Run(b.Context(), compare.Options{Old: compare.Program{Program: program}, New: compare.Program{Program: next}, Snapshots: snapshots})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // ErrUnknown is wrapped by the errors of sides that fail for one object; the remaining objects are still compared.
@@ -31,45 +31,46 @@ var ErrUnknown = errors.New("it could not be compared")
 
 // Side is one of the two that are compared. It is used by several goroutines at a time.
 type Side interface {
-	// Admit takes an object of the scene through the webhooks of the side. A denied object is a change with Denied set. It
-	// fails with ErrUnknown if only this object cannot be compared.
-	Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error)
+	// Admit takes an object of the snapshot through the webhooks of the side. A denied object is a change with Denied set.
+	// It fails with ErrUnknown if only this object cannot be compared.
+	Admit(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error)
 }
 
-// Options selects the sides and scenes to compare.
+// Options selects the sides and snapshots to compare.
 type Options struct {
 	// Old and New are the sides; OldName and NewName are their names in the output.
 	Old, New         Side
 	OldName, NewName string
 	// OldFiles and NewFiles are the names of the profiles' files, which distinguish the rules of the two sides.
 	OldFiles, NewFiles []string
-	// Scenes are those that objects are taken from. Scenes of one run have different titles.
-	Scenes []*scene.Scene
+	// Snapshots are those that objects are taken from. Snapshots of one run have different titles.
+	Snapshots []*snapshot.Snapshot
 	// Notes are added to the result.
 	Notes []string
-	// Incomplete reports that there are more scenes, which could not be had; the notes say which.
+	// Incomplete reports that there are more snapshots, which could not be had; the notes say which.
 	Incomplete bool
 	// More returns further effects for an object that both sides admit; nil for none.
-	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error)
-	// Progress is called after each scene with the number of completed ones; it may be nil.
+	More func(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) ([]string, error)
+	// Progress is called after each snapshot with the number of completed ones; it may be nil.
 	Progress func(done, of int)
-	// Parallel is how many scenes are compared at a time; as many as there are processors when it is 0.
+	// Parallel is how many snapshots are compared at a time; as many as there are processors when it is 0.
 	Parallel int
 }
 
-// Run compares the sides over all scenes. It fails if an object is invalid, a side cannot answer, or the context ends.
+// Run compares the sides over all snapshots. It fails if an object is invalid, a side cannot answer, or the context
+// ends.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Parallel == 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
-	found := make([][]outcome, len(o.Scenes))
+	found := make([][]outcome, len(o.Snapshots))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(o.Parallel)
 	var (
 		lock sync.Mutex
 		done int
 	)
-	for i, s := range o.Scenes {
+	for i, s := range o.Snapshots {
 		group.Go(func() error {
 			var err error
 			if found[i], err = o.compare(inner, s); err != nil {
@@ -79,7 +80,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 				lock.Lock()
 				defer lock.Unlock()
 				done++
-				o.Progress(done, len(o.Scenes))
+				o.Progress(done, len(o.Snapshots))
 			}
 			return nil
 		})
@@ -114,7 +115,7 @@ const (
 
 var verdicts = []Verdict{NewlyDenied, Admitted, Unknown, Different, Denied, Same}
 
-// outcome is the verdict about one object of one scene.
+// outcome is the verdict about one object of one snapshot.
 type outcome struct {
 	object  manifest.Object
 	verdict Verdict
@@ -123,7 +124,7 @@ type outcome struct {
 	effects []string
 }
 
-func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error) {
+func (o Options) compare(ctx context.Context, s *snapshot.Snapshot) ([]outcome, error) {
 	outcomes := make([]outcome, 0, len(s.Objects))
 	for _, object := range s.Objects {
 		if err := ctx.Err(); err != nil {
@@ -142,7 +143,7 @@ func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error)
 }
 
 // compareObject takes an object through both sides.
-func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manifest.Object) (outcome, error) {
+func (o Options) compareObject(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (outcome, error) {
 	out := outcome{object: object, verdict: Same}
 	was, err := o.Old.Admit(ctx, s, object)
 	if err != nil {
@@ -219,7 +220,7 @@ func unknown(object manifest.Object, reason error) (outcome, error) {
 type Program struct{ *mutation.Program }
 
 // Admit implements Side. It fails with ErrUnknown if the object cannot be evaluated.
-func (p Program) Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
+func (p Program) Admit(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error) {
 	changes, err := s.Admit(ctx, p.Program, object)
 	if err != nil {
 		return nil, err

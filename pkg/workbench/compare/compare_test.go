@@ -20,20 +20,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // generated are the control planes of all tests: two versions in four variants.
-var generated = sync.OnceValues(func() ([]*scene.Scene, error) {
+var generated = sync.OnceValues(func() ([]*snapshot.Snapshot, error) {
 	m := compare.Matrix{
-		Base: scene.Options{Provider: "acme"}, Versions: []string{"1.32", "1.34"}, Variants: []string{"plain", "ha", "ipv6", "hibernated"},
+		Base: snapshot.Options{Provider: "acme"}, Versions: []string{"1.32", "1.34"}, Variants: []string{"plain", "ha", "ipv6", "hibernated"},
 	}
-	return m.Scenes(context.Background(), gardener.Generator{})
+	return m.Snapshots(context.Background(), gardener.Generator{})
 })
 
-func scenes(t testing.TB) []*scene.Scene {
+func snapshots(t testing.TB) []*snapshot.Snapshot {
 	t.Helper()
 	all, err := generated()
 	if err != nil {
@@ -45,7 +45,7 @@ func scenes(t testing.TB) []*scene.Scene {
 // run compares the versions in a folder of testdata. The flags of the profiles are no real ones.
 func run(t testing.TB, folder string) *compare.Result {
 	t.Helper()
-	options := compare.Options{Scenes: scenes(t), OldName: "old.yaml", NewName: "new.yaml"}
+	options := compare.Options{Snapshots: snapshots(t), OldName: "old.yaml", NewName: "new.yaml"}
 	none, err := semver.NewConstraint("< 1.31") // of which no flags are known
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func run(t testing.TB, folder string) *compare.Result {
 	}{{"old.yaml", &options.Old, &options.OldFiles}, {"new.yaml", &options.New, &options.NewFiles}} {
 		path := filepath.Join(folder, side.name)
 		program := golden.Compile(t, compiler.Options{Kubernetes: none}, path)
-		for _, s := range options.Scenes {
+		for _, s := range options.Snapshots {
 			s.Invent(program.Lookups()...)
 		}
 		*side.into, *side.files = compare.Program{Program: program}, []string{path}
@@ -127,7 +127,7 @@ func format(t *testing.T, name string) render.Format {
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
-	result, err := compare.Run(ctx, compare.Options{Old: program, New: program, Scenes: scenes(t), Parallel: 1, Progress: func(int, int) { cancel() }})
+	result, err := compare.Run(ctx, compare.Options{Old: program, New: program, Snapshots: snapshots(t), Parallel: 1, Progress: func(int, int) { cancel() }})
 	if !errors.Is(err, context.Canceled) || result != nil {
 		t.Errorf("got %v, %v", result, err)
 	}
@@ -137,7 +137,7 @@ func TestProgress(t *testing.T) {
 	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
 	var seen []int
 	_, err := compare.Run(t.Context(), compare.Options{
-		Old: program, New: program, Scenes: scenes(t)[:3], Progress: func(done, of int) { seen = append(seen, done*10+of) },
+		Old: program, New: program, Snapshots: snapshots(t)[:3], Progress: func(done, of int) { seen = append(seen, done*10+of) },
 	})
 	if diff := cmp.Diff([]int{13, 23, 33}, seen); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -159,7 +159,7 @@ func TestMatrix(t *testing.T) {
 		{name: "providers", matrix: compare.Matrix{Providers: []string{"a", "b"}, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6", count: 2},
 		{name: "gardens", matrix: compare.Matrix{Garden: true, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6, garden", count: 2},
 		{name: "no such variant", matrix: compare.Matrix{Variants: []string{"hibernate"}}, err: compare.ErrVariant},
-		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: scene.ErrVersion},
+		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: snapshot.ErrVersion},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			options, err := c.matrix.Options()
@@ -184,14 +184,14 @@ func TestMatrix(t *testing.T) {
 // Graft knows.
 func TestVersions(t *testing.T) {
 	known := map[string]bool{}
-	for _, version := range scene.Versions() {
-		if _, err := (gardener.Generator{}).Generate(t.Context(), scene.Options{Kubernetes: version, Workerless: true}); err != nil {
+	for _, version := range snapshot.Versions() {
+		if _, err := (gardener.Generator{}).Generate(t.Context(), snapshot.Options{Kubernetes: version, Workerless: true}); err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
 		known[version[:4]] = true
 	}
 	for _, minor := range kubeflags.Versions() {
-		_, err := (gardener.Generator{}).Generate(t.Context(), scene.Options{Kubernetes: minor.String() + ".0", Workerless: true})
+		_, err := (gardener.Generator{}).Generate(t.Context(), snapshot.Options{Kubernetes: minor.String() + ".0", Workerless: true})
 		if (err == nil) != known[minor.String()] {
 			t.Errorf("%s can be generated: %v, and is compared: %v", minor, err == nil, known[minor.String()])
 		}

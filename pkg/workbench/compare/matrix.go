@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // ErrVariant is wrapped by the error for an unknown variant.
@@ -24,17 +24,17 @@ const Plain = "plain"
 // variant is something that can be special about a shoot.
 type variant struct {
 	name string
-	set  func(*scene.Options)
+	set  func(*snapshot.Options)
 }
 
 // variants are all of them. To add one: one entry here.
 var variants = []variant{
-	{Plain, func(*scene.Options) {}},
-	{"ha", func(o *scene.Options) { o.HighAvailability = true }},
-	{"ipv6", func(o *scene.Options) { o.IPv6 = true }},
-	{"hibernated", func(o *scene.Options) { o.Hibernated = true }},
-	{"workerless", func(o *scene.Options) { o.Workerless = true }},
-	{"garden", func(o *scene.Options) { o.Garden = true }},
+	{Plain, func(*snapshot.Options) {}},
+	{"ha", func(o *snapshot.Options) { o.HighAvailability = true }},
+	{"ipv6", func(o *snapshot.Options) { o.IPv6 = true }},
+	{"hibernated", func(o *snapshot.Options) { o.Hibernated = true }},
+	{"workerless", func(o *snapshot.Options) { o.Workerless = true }},
+	{"garden", func(o *snapshot.Options) { o.Garden = true }},
 }
 
 // Variants returns the variants of shoots. Several variants in one shoot are joined by +, as in ha+ipv6. The virtual
@@ -54,8 +54,9 @@ const garden = "garden"
 // Matrix selects the generated control planes: one for each version, variant and provider.
 type Matrix struct {
 	// Base holds the common options.
-	Base scene.Options
-	// Versions and Variants are those of scene.Versions and of Variants when they are nil. A version may lack its patch.
+	Base snapshot.Options
+	// Versions and Variants are those of snapshot.Versions and of Variants when they are nil. A version may lack its
+	// patch.
 	Versions, Variants []string
 	Providers          []string
 	// Garden adds the virtual garden of each version.
@@ -63,8 +64,8 @@ type Matrix struct {
 }
 
 // Options returns the options of all shoots of the matrix, ordered by provider and version. Errors wrap ErrVariant or
-// scene.ErrVersion.
-func (m Matrix) Options() ([]scene.Options, error) {
+// snapshot.ErrVersion.
+func (m Matrix) Options() ([]snapshot.Options, error) {
 	versions, err := m.versions()
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (m Matrix) Options() ([]scene.Options, error) {
 	if len(providers) == 0 {
 		providers = []string{m.Base.Provider}
 	}
-	var all []scene.Options
+	var all []snapshot.Options
 	for _, provider := range providers {
 		for _, version := range versions {
 			for _, names := range chosen {
@@ -92,7 +93,7 @@ func (m Matrix) Options() ([]scene.Options, error) {
 	}
 	if m.Garden {
 		for _, version := range versions {
-			all = append(all, scene.Options{Garden: true, Kubernetes: version})
+			all = append(all, snapshot.Options{Garden: true, Kubernetes: version})
 		}
 	}
 	return all, nil
@@ -101,12 +102,12 @@ func (m Matrix) Options() ([]scene.Options, error) {
 // versions completes versions without a patch.
 func (m Matrix) versions() ([]string, error) {
 	if len(m.Versions) == 0 {
-		return scene.Versions(), nil
+		return snapshot.Versions(), nil
 	}
 	versions := make([]string, len(m.Versions))
 	for i, wanted := range m.Versions {
 		var err error
-		if versions[i], err = scene.Known(wanted); err != nil {
+		if versions[i], err = snapshot.Known(wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +115,7 @@ func (m Matrix) versions() ([]string, error) {
 }
 
 // apply makes the options those of a variant.
-func apply(names string, o *scene.Options) error {
+func apply(names string, o *snapshot.Options) error {
 	for name := range strings.SplitSeq(names, "+") {
 		at := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
 		if at < 0 {
@@ -125,8 +126,8 @@ func apply(names string, o *scene.Options) error {
 	return nil
 }
 
-// Scenes generates the control planes of the matrix. It fails if one of them cannot be generated.
-func (m Matrix) Scenes(ctx context.Context, generator scene.Generator) ([]*scene.Scene, error) {
+// Snapshots generates the control planes of the matrix. It fails if one of them cannot be generated.
+func (m Matrix) Snapshots(ctx context.Context, generator snapshot.Generator) ([]*snapshot.Snapshot, error) {
 	options, err := m.Options()
 	if err != nil {
 		return nil, err
@@ -135,14 +136,14 @@ func (m Matrix) Scenes(ctx context.Context, generator scene.Generator) ([]*scene
 	if err != nil {
 		return nil, fmt.Errorf("generating control planes: %w", err)
 	}
-	scenes := make([]*scene.Scene, len(options))
+	snapshots := make([]*snapshot.Snapshot, len(options))
 	for i, o := range options {
-		if scenes[i], err = scene.New(o, generated[i]); err != nil {
+		if snapshots[i], err = snapshot.New(o, generated[i]); err != nil {
 			return nil, err
 		}
 		if len(m.Providers) > 1 && !o.Garden {
-			scenes[i].Title = o.Provider + ", " + scenes[i].Title
+			snapshots[i].Title = o.Provider + ", " + snapshots[i].Title
 		}
 	}
-	return scenes, nil
+	return snapshots, nil
 }

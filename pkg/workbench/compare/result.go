@@ -21,10 +21,10 @@ import (
 type Result struct {
 	// Groups are the differences, each once with its shoots: newly denied objects first.
 	Groups []*Group
-	// Objects counts the objects that were compared, and Shoots are the titles of the scenes.
+	// Objects counts the objects that were compared, and Shoots are the titles of the snapshots.
 	Objects int
 	Shoots  []string
-	// Incomplete reports that scenes are missing; see Options.
+	// Incomplete reports that snapshots are missing; see Options.
 	Incomplete bool
 
 	options Options
@@ -37,7 +37,8 @@ type Group struct {
 	Change *render.Change
 	// Effects say which parts of the objects change, such as "Pod template changes".
 	Effects []string
-	// Shoots are the titles of the shoots that have the difference, and Among is the number of shoots that have the object.
+	// Shoots are the titles of the shoots that have the difference, and Among is the number of shoots that have the
+	// object.
 	Shoots []string
 	Among  int
 }
@@ -58,12 +59,12 @@ func (r *Result) Count(v Verdict) int {
 	return count
 }
 
-// gather puts the outcomes of all scenes together: equal differences of the same object in several shoots are one.
+// gather puts the outcomes of all snapshots together: equal differences of the same object in several shoots are one.
 func gather(o Options, found [][]outcome) *Result {
 	r := &Result{Incomplete: o.Incomplete, options: o}
 	groups, having := map[string]*Group{}, map[string]int{}
 	subjects := map[*Group]string{}
-	for i, s := range o.Scenes {
+	for i, s := range o.Snapshots {
 		r.Shoots = append(r.Shoots, s.Title)
 		seen := map[string]bool{}
 		for _, out := range found[i] {

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -81,25 +81,25 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-func readPlane(t *testing.T) *scene.Scene {
+func readPlane(t *testing.T) *snapshot.Snapshot {
 	t.Helper()
 	objects, err := manifest.Read([]string{"testdata/objects/plane.yaml"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenes, err := scene.Build(context.Background(), scene.Input{Objects: objects}, nil)
-	if err != nil || len(scenes) != 1 {
-		t.Fatalf("%d scenes: %v", len(scenes), err)
+	snapshots, err := snapshot.Build(context.Background(), snapshot.Input{Objects: objects}, nil)
+	if err != nil || len(snapshots) != 1 {
+		t.Fatalf("%d snapshots: %v", len(snapshots), err)
 	}
-	return scenes[0]
+	return snapshots[0]
 }
 
-func answer(program *mutation.Program, plane *scene.Scene, a ask) (*explain.Object, error) {
+func answer(program *mutation.Program, plane *snapshot.Snapshot, a ask) (*explain.Object, error) {
 	named, err := explain.Find(plane.Objects, a.Object)
 	if err != nil {
 		return nil, err
 	}
-	return explain.Of(context.Background(), program, named.JSON, plane.Admission(plane.Old[scene.OldKey(named)]), plane.Source())
+	return explain.Of(context.Background(), program, named.JSON, plane.Admission(plane.Old[snapshot.OldKey(named)]), plane.Source())
 }
 
 func readable(t *testing.T, text string) {

@@ -22,8 +22,8 @@ var ErrNoObject = errors.New("not an object with a kind and a name")
 // Change is an object with its original and current state, the authors of the difference and the rules involved.
 type Change struct {
 	APIVersion, Kind, Namespace, Name string
-	// Scene names the control plane of the object; empty if there is only one.
-	Scene string
+	// ControlPlane names the control plane of the object; empty if there is only one.
+	ControlPlane string
 	// Applied lists the rules of the object's target with their outcomes, in the order of their application.
 	Applied []mutation.Applied
 	// Denied is the reason for denying the object, or nil. Callers that do not use the engine set it themselves.
@@ -228,10 +228,10 @@ func (c *Change) size() (added, removed int) {
 
 func (c *Change) title() string { return c.Kind + " " + c.Name }
 
-// place returns the title, with the scene if there are several.
+// place returns the title, with the snapshot if there are several.
 func (c *Change) place() string {
-	if c.Scene == "" {
+	if c.ControlPlane == "" {
 		return c.title()
 	}
-	return c.title() + " (" + c.Scene + ")"
+	return c.title() + " (" + c.ControlPlane + ")"
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// TestPageJoinsEqualChanges checks that an equal change of several control planes is one section with their names, and a
-// different change another section.
+// TestPageJoinsEqualChanges checks that an equal change of several control planes is one section with their names, and
+// a different change another section.
 func TestPageJoinsEqualChanges(t *testing.T) {
 	two, three := strings.Replace(before, `"replicas":1`, `"replicas":2`, 1), strings.Replace(before, `"replicas":1`, `"replicas":3`, 1)
 	var changes []*render.Change
-	for scene, after := range map[string]string{"a": two, "b": three, "c": two} {
+	for snapshot, after := range map[string]string{"a": two, "b": three, "c": two} {
 		change := become(t, after)
-		change.Scene = scene
+		change.ControlPlane = snapshot
 		changes = append(changes, change)
 	}
 	got := map[string]string{}

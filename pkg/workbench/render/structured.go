@@ -53,8 +53,8 @@ type ObjectDifference struct {
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Scene names the control plane of the object; absent if there is only one.
-	Scene string `json:"scene,omitempty"`
+	// ControlPlane names the control plane of the object; absent if there is only one.
+	ControlPlane string `json:"scene,omitempty"`
 	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the
 	// change.
 	Note   string   `json:"note,omitempty"`
@@ -131,7 +131,7 @@ func DifferenceOf(changes ...*Change) Difference {
 
 func objectDifference(c *Change) ObjectDifference {
 	o := ObjectDifference{
-		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, Scene: c.Scene, Note: c.Note, Shoots: c.Shoots,
+		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ControlPlane: c.ControlPlane, Note: c.Note, Shoots: c.Shoots,
 		Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
 	}
 	if o.Denied = denialOf(c.Denied); o.Denied != nil {

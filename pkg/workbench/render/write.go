@@ -40,18 +40,18 @@ type Style struct {
 
 // Write writes the changes in the given order: changed objects with their differences, denied objects with the reason,
 // unchanged objects with one line each, and at the end the names of objects without rules. If the changes belong to
-// several scenes, each has a heading. It fails if w cannot be written.
+// several snapshots, each has a heading. It fails if w cannot be written.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
 	all := changes
 	var blocks []block
 	for len(changes) > 0 {
-		var scene []*Change
-		scene, changes = ofScene(changes)
-		if scene[0].Scene != "" {
-			blocks = append(blocks, block{rows: []row{{left: scene[0].Scene, leftTone: colour.Title}}, apart: true})
+		var snapshot []*Change
+		snapshot, changes = ofSnapshot(changes)
+		if snapshot[0].ControlPlane != "" {
+			blocks = append(blocks, block{rows: []row{{left: snapshot[0].ControlPlane, leftTone: colour.Title}}, apart: true})
 		}
-		blocks = append(blocks, s.scene(scene)...)
+		blocks = append(blocks, s.snapshot(snapshot)...)
 	}
 	column := s.column(blocks)
 	var out strings.Builder
@@ -80,18 +80,18 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// ofScene returns the leading changes of one scene, and the rest.
-func ofScene(changes []*Change) (first, rest []*Change) {
+// ofSnapshot returns the leading changes of one snapshot, and the rest.
+func ofSnapshot(changes []*Change) (first, rest []*Change) {
 	for i, change := range changes {
-		if change.Scene != changes[0].Scene {
+		if change.ControlPlane != changes[0].ControlPlane {
 			return changes[:i], changes[i:]
 		}
 	}
 	return changes, nil
 }
 
-// scene returns the blocks of the changes of one scene.
-func (s Style) scene(changes []*Change) []block {
+// snapshot returns the blocks of the changes of one snapshot.
+func (s Style) snapshot(changes []*Change) []block {
 	var (
 		blocks []block
 		others []*Change
@@ -499,19 +499,19 @@ func (s Style) Page(changes ...*Change) *report.Page {
 	return page
 }
 
-// addSection adds a section, or adds its scene to an equal section of another scene.
+// addSection adds a section, or adds its snapshot to an equal section of another snapshot.
 func addSection(sections []report.Section, added report.Section) []report.Section {
-	scenes := added.For
+	snapshots := added.For
 	for i := range sections {
-		if sections[i].Kind != added.Kind || sections[i].Name != added.Name || len(scenes) == 0 {
+		if sections[i].Kind != added.Kind || sections[i].Name != added.Name || len(snapshots) == 0 {
 			continue
 		}
 		if added.For = sections[i].For; reflect.DeepEqual(sections[i], added) {
-			sections[i].For = append(sections[i].For, scenes...)
+			sections[i].For = append(sections[i].For, snapshots...)
 			return sections
 		}
 	}
-	added.For = scenes
+	added.For = snapshots
 	return append(sections, added)
 }
 
@@ -527,11 +527,11 @@ func figure(n int, one, many string, tone report.Tone) report.Figure {
 	return report.Figure{Value: fmt.Sprint(n), Label: many, Tone: tone}
 }
 
-// addName adds an object to the list of those without rules, grouped by scene.
+// addName adds an object to the list of those without rules, grouped by snapshot.
 func addName(rest []report.Names, c *Change) []report.Names {
 	heading := "Without rules"
-	if c.Scene != "" {
-		heading = "In " + c.Scene + " without rules"
+	if c.ControlPlane != "" {
+		heading = "In " + c.ControlPlane + " without rules"
 	}
 	if last := len(rest) - 1; last < 0 || rest[last].Heading != heading {
 		rest = append(rest, report.Names{Heading: heading})
@@ -545,8 +545,8 @@ func addName(rest []report.Names, c *Change) []report.Names {
 func (s Style) PageSection(c *Change) report.Section {
 	s = s.withDefaults()
 	section := report.Section{Kind: c.Kind, Name: c.Name, Note: unchanged(c)}
-	if c.Scene != "" {
-		section.For = []string{c.Scene}
+	if c.ControlPlane != "" {
+		section.For = []string{c.ControlPlane}
 	}
 	section.For = append(section.For, c.Shoots...)
 	if c.Denied != nil {

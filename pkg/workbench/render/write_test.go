@@ -92,10 +92,10 @@ K n                                             changed by no rule
 	}
 }
 
-// TestWriteScenes checks that changes of several control planes are grouped under their titles.
-func TestWriteScenes(t *testing.T) {
+// TestWriteSnapshots checks that changes of several control planes are grouped under their titles.
+func TestWriteSnapshots(t *testing.T) {
 	one, two, same := become(t, strings.Replace(before, `"replicas":1`, `"replicas":2`, 1)), become(t), become(t)
-	one.Scene, two.Scene, same.Scene = "1.33", "1.34", "1.34"
+	one.ControlPlane, two.ControlPlane, same.ControlPlane = "1.33", "1.34", "1.34"
 	two.Denied = errBroken
 	for name, want := range map[string]string{
 		"text": `1.33

@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 var _ drift.API = (*Seed)(nil)
@@ -112,8 +112,8 @@ type Stored struct{}
 var stored = render.Author{Rule: "stored value"}
 
 // Admit implements compare.Side.
-func (Stored) Admit(_ context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
-	return become(object, s.Old[scene.OldKey(object)], stored)
+func (Stored) Admit(_ context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error) {
+	return become(object, s.Old[snapshot.OldKey(object)], stored)
 }
 
 // Installed is the side of the webhooks that are installed in the seed: they are asked by an update that is a dry run,
@@ -142,7 +142,7 @@ func NewInstalled(s *Seed, programs ...*mutation.Program) Installed {
 
 // Admit implements compare.Side. An object that a webhook of Graft denies is a change with Denied set; if the webhooks
 // cannot be called, or the update is refused for another reason, the error wraps compare.ErrUnknown.
-func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
+func (i Installed) Admit(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error) {
 	gv, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
 		return nil, fmt.Errorf("asking about %s: %w", object, err)
@@ -274,7 +274,7 @@ func Versions(planes []*Plane) map[string]int {
 type Leftovers struct{ Old, New *mutation.Program }
 
 // Effects implements compare.Options.More. It fails if the object is unreadable.
-func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error) {
+func (l Leftovers) Effects(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) ([]string, error) {
 	was, err := written(ctx, l.Old, s, object)
 	if err != nil || len(was) == 0 {
 		return nil, err
@@ -314,14 +314,14 @@ type write struct {
 var position = regexp.MustCompile(` added at \S+:\d+:\d+|\[\+ \S+:\d+:\d+\]`)
 
 // written returns the places that a program writes on an object, except recorded ones.
-func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object manifest.Object) ([]write, error) {
+func written(ctx context.Context, p *mutation.Program, s *snapshot.Snapshot, object manifest.Object) ([]write, error) {
 	var writes []write
 	for _, r := range s.Selected(p, object) {
 		edits := 0
 		request := mutation.Request{
 			Set: r.Set, Provider: r.Provider, Garden: r.Garden, Operation: "UPDATE", Namespace: s.Namespace().Name, Name: object.Name,
 			Group: object.Group(), Version: object.APIVersion[strings.Index(object.APIVersion, "/")+1:], Kind: object.Kind,
-			Object: object.JSON, OldObject: s.Old[scene.OldKey(object)],
+			Object: object.JSON, OldObject: s.Old[snapshot.OldKey(object)],
 		}
 		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
 			made := o.Document.Edits()

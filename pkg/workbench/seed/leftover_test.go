@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 const (
@@ -68,9 +68,9 @@ func TestLeftovers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &scene.Scene{
+			s := &snapshot.Snapshot{
 				Facts: known.WithNamespace(facts.Namespace{Name: "shoot--a--b", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}}),
-				Old:   map[string][]byte{scene.OldKey(object): object.JSON},
+				Old:   map[string][]byte{snapshot.OldKey(object): object.JSON},
 			}
 			got, err := seed.Leftovers{Old: compileAny(t, c.old), New: compileAny(t, c.new)}.Effects(t.Context(), s, object)
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {

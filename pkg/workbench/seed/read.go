@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 var (
@@ -83,12 +83,12 @@ func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program)
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// Scenes reads control planes, several at a time, and calls progress with the number of completed ones. An unreadable
-// one contains its error; the remaining ones are still read.
-func (s *Seed) Scenes(ctx context.Context, names []string, progress func(done, of int), programs ...*mutation.Program) ([]*Plane, error) {
+// Snapshots reads control planes, several at a time, and calls progress with the number of completed ones. An
+// unreadable one contains its error; the remaining ones are still read.
+func (s *Seed) Snapshots(ctx context.Context, names []string, progress func(done, of int), programs ...*mutation.Program) ([]*Plane, error) {
 	planes := make([]*Plane, len(names))
 	err := each(ctx, len(names), progress, func(ctx context.Context, i int) {
-		plane, err := s.Scene(ctx, names[i], programs...)
+		plane, err := s.Snapshot(ctx, names[i], programs...)
 		if err != nil {
 			plane = &Plane{Err: err}
 		}
@@ -134,9 +134,10 @@ func each(ctx context.Context, count int, progress func(done, of int), do func(c
 type Plane struct {
 	// Name is the name of the namespace.
 	Name string
-	// Scene has the objects restored to Gardener's values as far as known, and in Old the current ones; nil with an error.
-	Scene *scene.Scene
-	// Taken holds the restored values of each object, by scene.OldKey.
+	// Snapshot has the objects restored to Gardener's values as far as known, and in Old the current ones; nil with an
+	// error.
+	Snapshot *snapshot.Snapshot
+	// Taken holds the restored values of each object, by snapshot.OldKey.
 	Taken map[string]*annotation.Restored
 	// Err is the error of reading the control plane.
 	Err error
@@ -145,9 +146,9 @@ type Plane struct {
 	forms []target.Form
 }
 
-// Scene reads the objects of one control plane for which the programs have rules. The error wraps ErrNoNamespace if the
-// namespace does not exist.
-func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
+// Snapshot reads the objects of one control plane for which the programs have rules. The error wraps ErrNoNamespace if
+// the namespace does not exist.
+func (s *Seed) Snapshot(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
 	raw, err := s.get(ctx, namespaces, name)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: the seed has no namespace %s", ErrNoNamespace, name)
@@ -163,7 +164,7 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 		return nil, err
 	}
 	known = known.WithNamespace(namespace)
-	plane := &Plane{Name: name, Taken: map[string]*annotation.Restored{}, Scene: &scene.Scene{
+	plane := &Plane{Name: name, Taken: map[string]*annotation.Restored{}, Snapshot: &snapshot.Snapshot{
 		Title: name, Facts: known, Old: map[string][]byte{}, Live: newLookups(s, known),
 	}}
 	if err := s.extend(ctx, plane, programs); err != nil {
@@ -174,7 +175,7 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 
 // extend reads the objects with rules of the programs, except those that were already read.
 func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Program) error {
-	for _, wanted := range formsOf(plane.Scene.Namespace(), programs) {
+	for _, wanted := range formsOf(plane.Snapshot.Namespace(), programs) {
 		if slices.Contains(plane.forms, wanted) {
 			continue
 		}
@@ -183,7 +184,7 @@ func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Pr
 		}
 		plane.forms = append(plane.forms, wanted)
 	}
-	slices.SortFunc(plane.Scene.Objects, func(a, b manifest.Object) int {
+	slices.SortFunc(plane.Snapshot.Objects, func(a, b manifest.Object) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 	})
 	return nil
@@ -276,12 +277,12 @@ func (p *Plane) add(raw []byte, form target.Form) error {
 	if err != nil {
 		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
 	}
-	key := scene.OldKey(object)
-	if p.Scene.Old[key] != nil {
+	key := snapshot.OldKey(object)
+	if p.Snapshot.Old[key] != nil {
 		return nil
 	}
-	p.Scene.Objects = append(p.Scene.Objects, object)
-	p.Scene.Old[key], p.Taken[key] = current, taken
+	p.Snapshot.Objects = append(p.Snapshot.Objects, object)
+	p.Snapshot.Old[key], p.Taken[key] = current, taken
 	return nil
 }
 

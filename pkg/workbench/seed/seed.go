@@ -7,7 +7,7 @@
 //
 // It changes nothing: every request is a GET, or a PUT with dryRun=All, except for the empty patches of graft drift
 // --touch. It uses client-go's REST client without types: typed clients and schemes cost more at start than the rest of
-// graft, and objects keep their bytes. Start reading at Connect and Seed.Scene, and for drift at NewEngine.
+// graft, and objects keep their bytes. Start reading at Connect and Seed.Snapshot, and for drift at NewEngine.
 package seed
 
 import (
@@ -38,7 +38,8 @@ import (
 
 // Connection selects the seed.
 type Connection struct {
-	// Kubeconfig is a file; if empty, the one in KUBECONFIG, ~/.kube/config, or the Pod's. Context is its context; if empty, the current one.
+	// Kubeconfig is a file; if empty, the one in KUBECONFIG, ~/.kube/config, or the Pod's. Context is its context; if
+	// empty, the current one.
 	Kubeconfig, Context string
 }
 
@@ -158,7 +159,8 @@ func (s *Seed) list(ctx context.Context, r resource, labels string, each func(js
 	return nil
 }
 
-// pages reads a list page by page. The error has the code http.StatusGone when it took longer than the API server keeps the list.
+// pages reads a list page by page. The error has the code http.StatusGone when it took longer than the API server keeps
+// the list.
 func (s *Seed) pages(ctx context.Context, r resource, labels string) ([]json.RawMessage, error) {
 	query := url.Values{"limit": {strconv.Itoa(page)}}
 	if labels != "" {

@@ -149,7 +149,7 @@ controlplane:
   - flags: {set: {v: "3"}}
 `
 
-func TestScene(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	record := `,"labels":{"a":"b"},"annotations":{"graft.provider.extensions.gardener.cloud/mutated-by-controlplane":"p@12345678","graft.provider.extensions.gardener.cloud/written-controlplane":"{\"metadata.labels.a\":{\"wrote\":\"` + operation.Digest([]byte(`"b"`)) + `\"}}"}`
 	s := &server{answers: map[string]string{
 		"GET " + base: namespace,
@@ -162,13 +162,13 @@ func TestScene(t *testing.T) {
 		"GET /apis/acme.example.com/v1/clouds/c":                            `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
 	}}
 	connected, program := connect(t, s), compile(t, objects)
-	plane, err := connected.Scene(t.Context(), "shoot--a--b", program)
+	plane, err := connected.Snapshot(t.Context(), "shoot--a--b", program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, o := range plane.Scene.Objects {
-		change, err := compare.Program{Program: program}.Admit(t.Context(), plane.Scene, o)
+	for _, o := range plane.Snapshot.Objects {
+		change, err := compare.Program{Program: program}.Admit(t.Context(), plane.Snapshot, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestErrors(t *testing.T) {
 		{name: "busy", status: map[string][]int{"GET " + base: {429}}, want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := connect(t, &server{answers: c.answers, status: c.status}).Scene(t.Context(), "shoot--a--b", compile(t, objects))
+			_, err := connect(t, &server{answers: c.answers, status: c.status}).Snapshot(t.Context(), "shoot--a--b", compile(t, objects))
 			if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("got error %v, want %q in it", err, c.want)
 			}
@@ -222,7 +222,7 @@ func TestErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := connect(t, &server{}).Scenes(ctx, []string{"a"}, nil, compile(t, objects)); !errors.Is(err, context.Canceled) {
+	if _, err := connect(t, &server{}).Snapshots(ctx, []string{"a"}, nil, compile(t, objects)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
 }
@@ -240,7 +240,7 @@ func TestControlPlanes(t *testing.T) {
 	}
 	// An unreadable control plane does not prevent reading the rest.
 	var seen []int
-	planes, err := connect(t, s).Scenes(t.Context(), []string{"a", "b"}, func(done, of int) { seen = append(seen, 10*done+of) }, compile(t, objects))
+	planes, err := connect(t, s).Snapshots(t.Context(), []string{"a", "b"}, func(done, of int) { seen = append(seen, 10*done+of) }, compile(t, objects))
 	if err != nil || planes[0].Err == nil || planes[1].Name != "b" || !cmp.Equal(seen, []int{12, 22}) {
 		t.Errorf("got %v, %v, %v", planes, seen, err)
 	}
@@ -278,12 +278,12 @@ func TestLookupAgain(t *testing.T) {
 		"GET /apis/acme.example.com/v1/namespaces/shoot--a--b/clouds/c":     `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
 	}}
 	program := compile(t, objects)
-	plane, err := connect(t, s).Scene(t.Context(), "shoot--a--b", program)
+	plane, err := connect(t, s).Snapshot(t.Context(), "shoot--a--b", program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	admit := func(ctx context.Context) (string, error) {
-		change, err := compare.Program{Program: program}.Admit(ctx, plane.Scene, plane.Scene.Objects[0])
+		change, err := compare.Program{Program: program}.Admit(ctx, plane.Snapshot, plane.Snapshot.Objects[0])
 		if err != nil || change.Denied != nil {
 			return "", errors.Join(err, errors.New("it is not admitted"))
 		}
@@ -332,11 +332,11 @@ func TestInstalled(t *testing.T) {
 				s.answers[update] = stored(`,"labels":{"a":"c"}`)
 			}
 			connected, program := connect(t, s), compile(t, objects)
-			plane, err := connected.Scene(t.Context(), "shoot--a--b", program)
+			plane, err := connected.Snapshot(t.Context(), "shoot--a--b", program)
 			if err != nil {
 				t.Fatal(err)
 			}
-			change, err := seed.NewInstalled(connected, program).Admit(t.Context(), plane.Scene, plane.Scene.Objects[0])
+			change, err := seed.NewInstalled(connected, program).Admit(t.Context(), plane.Snapshot, plane.Snapshot.Objects[0])
 			if c.unknown != "" {
 				if !errors.Is(err, compare.ErrUnknown) || !strings.Contains(err.Error(), c.unknown) {
 					t.Errorf("got error %v", err)

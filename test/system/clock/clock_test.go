@@ -73,7 +73,7 @@ func gardener(t *testing.T) string {
 	return strings.TrimSpace(string(found))
 }
 
-// guest runs the scene and says how it went.
+// guest runs the snapshot and says how it went.
 func guest() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

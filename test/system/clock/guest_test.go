@@ -43,8 +43,8 @@ controlplane:
 // distance is how far the clock jumps: farther than the CA holds, which Gardener's library makes for thirty days.
 const distance = 40 * 24 * time.Hour
 
-// scene is the extension in a cluster, and how often objects were written there.
-type scene struct {
+// snapshot is the extension in a cluster, and how often objects were written there.
+type snapshot struct {
 	*cluster
 	wire     *wire
 	profile  string
@@ -64,7 +64,7 @@ func jumps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &scene{cluster: c, began: began, profile: filepath.Join(c.folder, "profile.yaml"), log: "extension.log"}
+	s := &snapshot{cluster: c, began: began, profile: filepath.Join(c.folder, "profile.yaml"), log: "extension.log"}
 	s.say("the kube-apiserver serves")
 	if err := s.prepare(ctx); err != nil {
 		return err
@@ -94,7 +94,7 @@ func jumps(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) say(what string) { fmt.Printf("%7.1fs %s\n", time.Since(s.began).Seconds(), what) }
+func (s *snapshot) say(what string) { fmt.Printf("%7.1fs %s\n", time.Since(s.began).Seconds(), what) }
 
 // leap sets the clock.
 func leap(by time.Duration) error {
@@ -110,7 +110,7 @@ func leap(by time.Duration) error {
 }
 
 // prepare makes the namespaces, the profile and a way to the webhook.
-func (s *scene) prepare(ctx context.Context) error {
+func (s *snapshot) prepare(ctx context.Context) error {
 	for name, labels := range map[string]map[string]string{namespace: nil,
 		shoot: {"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "acme"}} {
 		if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
@@ -126,7 +126,7 @@ func (s *scene) prepare(ctx context.Context) error {
 
 // keep runs the extension as the kubelet does with the chart's probe: it is started again when it has ended, or was not
 // healthy three times.
-func (s *scene) keep(ctx context.Context) {
+func (s *snapshot) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := start(context.Background(), s.log, "./"+extension, "--kubeconfig="+s.kubeconfig, "--profile="+s.profile,
 			"--webhook-config-mode=url", "--webhook-config-url="+s.wire.address(), "--webhook-config-namespace="+namespace,
@@ -143,7 +143,7 @@ func (s *scene) keep(ctx context.Context) {
 }
 
 // watch returns when the program must be started again, or is not needed any more.
-func (s *scene) watch(ctx context.Context, p *process) {
+func (s *snapshot) watch(ctx context.Context, p *process) {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()
 	for failures := 0; failures < 3; {
@@ -179,7 +179,7 @@ func healthy(ctx context.Context) bool {
 
 // answered writes until ten calls one after the other have been answered. A call that was turned away is one that the
 // caller makes again; one that was answered without the provider's changes is the end.
-func (s *scene) answered(ctx context.Context, what string) error {
+func (s *snapshot) answered(ctx context.Context, what string) error {
 	began, restarts, denied, good := time.Now(), s.restarts, 0, 0
 	err := eventually("admissions are answered after "+what, func() error {
 		for good < 10 {
@@ -208,7 +208,7 @@ func (s *scene) answered(ctx context.Context, what string) error {
 }
 
 // manager is a Deployment as Gardener writes it: without the changes.
-func (s *scene) manager() *appsv1.Deployment {
+func (s *snapshot) manager() *appsv1.Deployment {
 	s.calls++
 	selected := map[string]string{"app": component}
 	return &appsv1.Deployment{

@@ -23,8 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -85,15 +85,15 @@ func comparison(ctx context.Context) *report.Page {
 	was.Name, is.Name = "v1.4.0/profile.yaml", "openstack/profile.yaml"
 	is.Data = []byte(edits.Replace(string(is.Data)))
 	matrix := compare.Matrix{
-		Base: scene.Options{Provider: "openstack"}, Versions: []string{"1.32", "1.33", "1.34"},
+		Base: snapshot.Options{Provider: "openstack"}, Versions: []string{"1.32", "1.33", "1.34"},
 		Variants: []string{"plain", "ha", "ipv6"},
 	}
-	scenes, err := matrix.Scenes(ctx, gardener.Generator{})
+	snapshots, err := matrix.Snapshots(ctx, gardener.Generator{})
 	Expect(err).NotTo(HaveOccurred(), "writing control planes")
 	result, err := compare.Run(ctx, compare.Options{
 		Old: compare.Program{Program: compile(was)}, New: compare.Program{Program: compile(is)},
 		OldName: "v1.4.0:openstack", NewName: "openstack", OldFiles: []string{was.Name}, NewFiles: []string{is.Name},
-		Scenes: scenes,
+		Snapshots: snapshots,
 	})
 	Expect(err).NotTo(HaveOccurred(), "comparing the versions")
 	changes := make([]*render.Change, len(result.Groups))

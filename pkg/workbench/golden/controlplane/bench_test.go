@@ -14,7 +14,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden/kinds"
 )
 
@@ -31,8 +31,8 @@ cases:
 - {name: all, expect: {kube-apiserver: {}, kubelet: {}}}
 `
 
-// BenchmarkMatrix runs the nine example profiles for four versions, each with all the objects of a control plane: as graft test
-// does, from the files to the results.
+// BenchmarkMatrix runs the nine example profiles for four versions, each with all the objects of a control plane: as
+// graft test does, from the files to the results.
 func BenchmarkMatrix(b *testing.B) {
 	folder := tables(b)
 	b.ReportAllocs()

@@ -16,7 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden/kinds"
 )

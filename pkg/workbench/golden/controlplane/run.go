@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // caseTest is the test of a case with one shoot of one Kubernetes version.
@@ -33,7 +33,7 @@ type caseTest struct {
 	profiles   []string
 	parameters map[string]source.Node
 	setting    setting
-	input      scene.Input
+	input      snapshot.Input
 	// more are further objects for the webhooks, in addition to those of the input.
 	more       []manifest.Object
 	edits, old []edit
@@ -42,16 +42,16 @@ type caseTest struct {
 	// one.
 	form string
 
-	program *program
-	planes  *planes
-	scenes  []*scene.Scene
-	err     error
+	program   *program
+	planes    *planes
+	snapshots []*snapshot.Snapshot
+	err       error
 }
 
-// plan builds the scenes, unless control planes must be generated first.
+// plan builds the snapshots, unless control planes must be generated first.
 func (test *caseTest) plan(ctx context.Context) {
-	if test.scenes, test.err = scene.Build(ctx, test.input, test.planes); errors.Is(test.err, errPlanned) {
-		test.scenes, test.err = nil, nil
+	if test.snapshots, test.err = snapshot.Build(ctx, test.input, test.planes); errors.Is(test.err, errPlanned) {
+		test.snapshots, test.err = nil, nil
 	}
 }
 
@@ -68,14 +68,14 @@ func (test *caseTest) run(ctx context.Context) (golden.Outcome, error) {
 	if err := errors.Join(test.program.err, test.err); err != nil {
 		return golden.Outcome{}, err
 	}
-	if test.scenes == nil {
+	if test.snapshots == nil {
 		if test.plan(ctx); test.err != nil {
 			return golden.Outcome{}, test.err
 		}
 	}
-	defer func() { test.scenes = nil }() // there may be thousands of tests
+	defer func() { test.snapshots = nil }() // there may be thousands of tests
 	r := &run{caseTest: test, covered: map[source.Position]bool{}, edited: map[int]bool{}}
-	for _, s := range test.scenes {
+	for _, s := range test.snapshots {
 		if err := r.admit(ctx, s); err != nil {
 			return golden.Outcome{}, err
 		}
@@ -121,11 +121,11 @@ func (r *run) fail(f golden.Failure) {
 	r.outcome.Failures = append(r.outcome.Failures, f)
 }
 
-// admit calls the webhooks for the objects of a scene, and then again for the results.
-func (r *run) admit(ctx context.Context, s *scene.Scene) error {
+// admit calls the webhooks for the objects of a snapshot, and then again for the results.
+func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 	objects := slices.Concat(s.Objects, r.more)
 	for i, m := range objects {
-		o := &object{Object: m, scene: s, program: r.program.Program, purpose: purposeOf(m), old: s.Old[scene.OldKey(m)]}
+		o := &object{Object: m, snapshot: s, program: r.program.Program, purpose: purposeOf(m), old: s.Old[snapshot.OldKey(m)]}
 		if i >= len(s.Objects) && o.Namespace == "" {
 			o.Namespace = s.Namespace().Name
 		}
@@ -195,7 +195,7 @@ func (r *run) again(ctx context.Context, o *object) {
 		if second.skip {
 			continue
 		}
-		result, _, err := o.scene.Result(ctx, o.program, o.Object, o.result, second.old)
+		result, _, err := o.snapshot.Result(ctx, o.program, o.Object, o.result, second.old)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return
@@ -253,10 +253,10 @@ func (r *run) noMatch(s selector) string {
 type object struct {
 	manifest.Object
 
-	scene   *scene.Scene
-	program *mutation.Program
-	purpose string
-	old     []byte
+	snapshot *snapshot.Snapshot
+	program  *mutation.Program
+	purpose  string
+	old      []byte
 
 	result   []byte
 	applied  []mutation.Applied
@@ -278,7 +278,7 @@ func purposeOf(o manifest.Object) string {
 	return m.Spec.Purpose
 }
 
-func (o *object) garden() bool { return o.scene.Namespace().Name == target.GardenNamespace }
+func (o *object) garden() bool { return o.snapshot.Namespace().Name == target.GardenNamespace }
 
 func (o *object) changed() bool { return !bytes.Equal(o.result, o.JSON) }
 
@@ -288,7 +288,7 @@ func (o *object) reason() string { return string(o.denied.Reason) + ": " + o.den
 // admit calls the webhooks for the object. It fails if there is no result; a denial is a result.
 func (o *object) admit(ctx context.Context) error {
 	var err error
-	o.result, o.applied, err = o.scene.Result(ctx, o.program, o.Object, o.JSON, o.old)
+	o.result, o.applied, err = o.snapshot.Result(ctx, o.program, o.Object, o.JSON, o.old)
 	if err == nil || errors.As(err, &o.denied) {
 		return ctx.Err()
 	}
@@ -305,7 +305,7 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
 	var failure *mutation.Failure
-	if err := change.Admit(ctx, o.program, o.scene.Admission(o.old), o.scene.Source()); err != nil && !errors.As(err, &failure) {
+	if err := change.Admit(ctx, o.program, o.snapshot.Admission(o.old), o.snapshot.Source()); err != nil && !errors.As(err, &failure) {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
 	change.Reveal() // the test invents these Secrets

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
@@ -291,8 +291,8 @@ func (s *setting) versions(among []string) ([]string, source.Findings) {
 }
 
 // options returns the options of the generated objects for a version.
-func (s *setting) options(version string) (scene.Options, source.Findings) {
-	o := scene.Options{
+func (s *setting) options(version string) (snapshot.Options, source.Findings) {
+	o := snapshot.Options{
 		Kubernetes: version, HighAvailability: s.HighAvailability, IPv6: s.IPv6, Hibernated: s.Hibernated, Workerless: s.Workerless,
 		Garden: s.Garden, Legacy: s.Legacy, SNI: s.SNI, Provider: s.Provider, SeedProvider: s.SeedProvider, BackupProvider: s.BackupProvider,
 		Annotations: s.Annotations,

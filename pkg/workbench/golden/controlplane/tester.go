@@ -29,12 +29,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // Tester is the kind of tests for ProviderProfiles.
 type Tester struct {
-	generator scene.Generator
+	generator snapshot.Generator
 	profiles  []string
 	programs  programs
 	planes    *planes
@@ -42,7 +42,7 @@ type Tester struct {
 
 // New returns the kind. The generator creates control planes for tests without their own; profiles are the paths of the
 // tested profiles if a test names none, instead of the nearest profile.yaml.
-func New(generator scene.Generator, profiles ...string) *Tester {
+func New(generator snapshot.Generator, profiles ...string) *Tester {
 	return &Tester{generator: generator, profiles: profiles, programs: programs{}, planes: newPlanes()}
 }
 
@@ -77,27 +77,27 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	return work.Wait()
 }
 
-// errPlanned stops building a scene that needs a control plane to be generated.
+// errPlanned stops building a snapshot that needs a control plane to be generated.
 var errPlanned = errors.New("planned")
 
-// planes holds the control planes of all cases. It is a scene.Generator that first records the requested ones, to
+// planes holds the control planes of all cases. It is a snapshot.Generator that first records the requested ones, to
 // generate all of them in one run.
 type planes struct {
-	wanted []scene.Options
+	wanted []snapshot.Options
 	keys   []string
 	made   map[string]*plane
 }
 
 type plane struct {
-	scene.Generated
+	snapshot.Generated
 	err error
 }
 
 func newPlanes() *planes { return &planes{made: map[string]*plane{}} }
 
-// Generate implements scene.Generator.
-func (p *planes) Generate(_ context.Context, options ...scene.Options) ([]scene.Generated, error) {
-	generated := make([]scene.Generated, 0, len(options))
+// Generate implements snapshot.Generator.
+func (p *planes) Generate(_ context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
+	generated := make([]snapshot.Generated, 0, len(options))
 	missing := false
 	for _, o := range options {
 		key, err := json.Marshal(o)
@@ -125,12 +125,12 @@ func (p *planes) Generate(_ context.Context, options ...scene.Options) ([]scene.
 }
 
 // generate generates the recorded control planes. Requests for those that fail return the error.
-func (p *planes) generate(ctx context.Context, generator scene.Generator) error {
+func (p *planes) generate(ctx context.Context, generator snapshot.Generator) error {
 	if len(p.wanted) == 0 {
 		return nil
 	}
 	if generator == nil {
-		return scene.ErrNoGenerator
+		return snapshot.ErrNoGenerator
 	}
 	all, err := generator.Generate(ctx, p.wanted...)
 	if err == nil {
@@ -140,7 +140,7 @@ func (p *planes) generate(ctx context.Context, generator scene.Generator) error 
 		p.wanted, p.keys = nil, nil
 		return nil
 	}
-	if ctx.Err() != nil || errors.Is(err, scene.ErrNoGenerator) || len(p.wanted) == 1 {
+	if ctx.Err() != nil || errors.Is(err, snapshot.ErrNoGenerator) || len(p.wanted) == 1 {
 		return p.failed(ctx, err)
 	}
 	// One by one, to tell which of them cannot be made.
@@ -155,7 +155,7 @@ func (p *planes) generate(ctx context.Context, generator scene.Generator) error 
 }
 
 func (p *planes) failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, scene.ErrNoGenerator) {
+	if ctx.Err() != nil || errors.Is(err, snapshot.ErrNoGenerator) {
 		return err
 	}
 	p.made[p.keys[0]] = &plane{err: err}

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package scene
+package snapshot
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// Input is the input for building scenes.
+// Input is the input for building snapshots.
 type Input struct {
 	// Options apply to generated parts that no manifest defines.
 	Options Options
@@ -56,12 +56,12 @@ func background(o manifest.Object) bool {
 // ErrManyShoots means that it is not clear which of several Shoots an object is of.
 var ErrManyShoots = errors.New("several Shoots, and objects that belong to none of their namespaces")
 
-// Build creates one scene for each control-plane namespace of the manifests, in the order of their appearance. A
+// Build creates one snapshot for each control-plane namespace of the manifests, in the order of their appearance. A
 // namespace has the facts of its Cluster or its Shoot; without both, and without manifests, those of the options.
 // Objects without a namespace belong to the namespace of the options, or to the only one. It omits objects in other
 // namespaces, which Input.Foreign returns; the error wraps ErrForeign if there are no other objects.
-func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error) {
-	b := &builder{in: in, generator: generator, stages: map[string]*stage{}}
+func Build(ctx context.Context, in Input, generator Generator) ([]*Snapshot, error) {
+	b := &builder{in: in, generator: generator, inputs: map[string]*namespaceInput{}}
 	if err := b.sort(); err != nil {
 		return nil, err
 	}
@@ -76,24 +76,24 @@ type builder struct {
 	foreign []manifest.Object
 
 	order  []string
-	stages map[string]*stage
+	inputs map[string]*namespaceInput
 	// shoots, seeds and cloud profiles of the manifests.
 	shoots, seeds, cloudProfiles []manifest.Object
 }
 
-// stage holds the manifests of one namespace.
-type stage struct {
+// namespaceInput holds the manifests of one namespace.
+type namespaceInput struct {
 	cluster, namespace, shoot, garden *manifest.Object
 
 	objects []manifest.Object
 }
 
-func (b *builder) stage(namespace string) *stage {
-	if s := b.stages[namespace]; s != nil {
+func (b *builder) input(namespace string) *namespaceInput {
+	if s := b.inputs[namespace]; s != nil {
 		return s
 	}
-	s := &stage{}
-	b.stages[namespace] = s
+	s := &namespaceInput{}
+	b.inputs[namespace] = s
 	b.order = append(b.order, namespace)
 	return s
 }
@@ -104,9 +104,9 @@ func (b *builder) sort() error {
 	for _, o := range own {
 		switch {
 		case o.Is(extensionsGroup, "Cluster"):
-			b.stage(o.Name).cluster = &o
+			b.input(o.Name).cluster = &o
 		case o.Is(operatorGroup, "Garden"):
-			b.stage(gardenNamespace).garden = &o
+			b.input(gardenNamespace).garden = &o
 		case o.Is(coreGroup, "Shoot"):
 			b.shoots = append(b.shoots, o)
 		case o.Is(coreGroup, "Seed"):
@@ -128,7 +128,7 @@ func (b *builder) sort() error {
 		if namespace == "" {
 			namespace = b.only()
 		}
-		s := b.stage(namespace)
+		s := b.input(namespace)
 		switch {
 		case o.Is("", "Namespace"):
 			s.namespace = &o
@@ -140,7 +140,7 @@ func (b *builder) sort() error {
 		return fmt.Errorf("%w: %s", ErrForeign, LeftOut(b.foreign))
 	}
 	if len(b.order) == 0 {
-		b.stage(b.defaultNamespace())
+		b.input(b.defaultNamespace())
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (b *builder) sortShoots() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.Position, err)
 		}
-		s := b.stage(cmp.Or(adopted.Namespace, b.defaultNamespace()))
+		s := b.input(cmp.Or(adopted.Namespace, b.defaultNamespace()))
 		if s.shoot != nil {
 			return fmt.Errorf("%s: the Shoot of this control plane is already at %s", o.Position, s.shoot.Position)
 		}
@@ -176,11 +176,11 @@ func (b *builder) only() string {
 	return b.defaultNamespace()
 }
 
-func (b *builder) build(ctx context.Context) ([]*Scene, error) {
+func (b *builder) build(ctx context.Context) ([]*Snapshot, error) {
 	planned := make([]Options, len(b.order))
 	var wanted []Options
 	for i, name := range b.order {
-		s := b.stages[name]
+		s := b.inputs[name]
 		if len(b.shoots) > 1 && s.shoot == nil && s.cluster == nil && name != gardenNamespace {
 			return nil, fmt.Errorf("%w: %s", ErrManyShoots, name)
 		}
@@ -202,28 +202,28 @@ func (b *builder) build(ctx context.Context) ([]*Scene, error) {
 			return nil, fmt.Errorf("generating a control plane: %w", err)
 		}
 	}
-	scenes := make([]*Scene, 0, len(b.order))
+	snapshots := make([]*Snapshot, 0, len(b.order))
 	for i, name := range b.order {
 		var g Generated
-		if b.generates(b.stages[name]) {
+		if b.generates(b.inputs[name]) {
 			g, generated = generated[0], generated[1:]
 		}
-		scene, err := b.scene(name, b.stages[name], planned[i], g)
+		snapshot, err := b.snapshot(name, b.inputs[name], planned[i], g)
 		if err != nil {
 			return nil, err
 		}
-		scenes = append(scenes, scene)
+		snapshots = append(snapshots, snapshot)
 	}
-	return scenes, nil
+	return snapshots, nil
 }
 
 // generates reports whether parts of the namespace must be generated: the facts, or the objects.
-func (b *builder) generates(s *stage) bool {
+func (b *builder) generates(s *namespaceInput) bool {
 	return s.cluster == nil && s.garden == nil || s.isBackground()
 }
 
 // isBackground reports that there are no objects for the webhooks.
-func (s *stage) isBackground() bool {
+func (s *namespaceInput) isBackground() bool {
 	for _, o := range s.objects {
 		if !background(o) {
 			return false
@@ -233,7 +233,7 @@ func (s *stage) isBackground() bool {
 }
 
 // options returns the options of the generated parts of a namespace.
-func (b *builder) options(namespace string, s *stage) (Options, error) {
+func (b *builder) options(namespace string, s *namespaceInput) (Options, error) {
 	o := b.in.Options
 	o.Garden = o.Garden || namespace == gardenNamespace
 	if !o.Garden {
@@ -270,40 +270,40 @@ func (b *builder) options(namespace string, s *stage) (Options, error) {
 	return o, nil
 }
 
-// scene combines generated parts and manifests.
-func (b *builder) scene(name string, s *stage, o Options, g Generated) (*Scene, error) {
-	scene := &Scene{Title: cmp.Or(o.Title(), name), Old: map[string][]byte{}}
+// snapshot combines generated parts and manifests.
+func (b *builder) snapshot(name string, s *namespaceInput, o Options, g Generated) (*Snapshot, error) {
+	snapshot := &Snapshot{Title: cmp.Or(o.Title(), name), Old: map[string][]byte{}}
 	if len(b.order) > 1 {
-		scene.Title = name
+		snapshot.Title = name
 	}
 	var err error
-	if scene.Facts, err = s.facts(name, o, g); err != nil {
+	if snapshot.Facts, err = s.facts(name, o, g); err != nil {
 		return nil, err
 	}
-	if scene.Objects = s.objects; s.isBackground() {
+	if snapshot.Objects = s.objects; s.isBackground() {
 		generated, err := g.objects()
 		if err != nil {
 			return nil, err
 		}
-		scene.Objects = slices.Concat(generated, s.objects)
+		snapshot.Objects = slices.Concat(generated, s.objects)
 	}
 	for _, o := range append(b.in.Present, s.objects...) {
 		decoded, err := decode(o)
 		if err != nil {
 			return nil, err
 		}
-		scene.Present = append(scene.Present, decoded)
+		snapshot.Present = append(snapshot.Present, decoded)
 	}
 	for _, o := range b.in.Old {
 		if o.Namespace == "" || o.Namespace == name {
-			scene.Old[OldKey(o)] = o.JSON
+			snapshot.Old[OldKey(o)] = o.JSON
 		}
 	}
-	return scene, nil
+	return snapshot, nil
 }
 
 // facts returns the facts of the Cluster or Garden in the manifests, or else the generated ones.
-func (s *stage) facts(name string, o Options, g Generated) (*facts.Facts, error) {
+func (s *namespaceInput) facts(name string, o Options, g Generated) (*facts.Facts, error) {
 	var (
 		found     *facts.Facts
 		namespace facts.Namespace

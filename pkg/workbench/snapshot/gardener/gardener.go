@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gardener is the scene.Generator that writes control planes with Gardener's own component code, in this process. That
-// code is heavy: graft itself must not link it, and runs graft-controlplane instead. Enter at Generator.
+// Package gardener is the snapshot.Generator that writes control planes with Gardener's own component code, in this
+// process. That code is heavy: graft itself must not link it, and runs graft-controlplane instead. Enter at Generator.
 package gardener
 
 import (
@@ -21,16 +21,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // Generator writes control planes in this process.
 type Generator struct{}
 
-var _ scene.Generator = Generator{}
+var _ snapshot.Generator = Generator{}
 
-// Generate implements scene.Generator. It fails if one of the control planes cannot be generated.
-func (Generator) Generate(ctx context.Context, options ...scene.Options) ([]scene.Generated, error) {
+// Generate implements snapshot.Generator. It fails if one of the control planes cannot be generated.
+func (Generator) Generate(ctx context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
 	planes := generate(ctx, options)
 	for _, plane := range planes {
 		if plane.Error != "" {
@@ -44,11 +44,11 @@ func (Generator) Generate(ctx context.Context, options ...scene.Options) ([]scen
 // order. The line contains an Error if the generation fails. Serve itself fails for invalid JSON, and if it cannot
 // write.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	var options []scene.Options
+	var options []snapshot.Options
 	decoder := json.NewDecoder(in)
 	decoder.DisallowUnknownFields()
 	for {
-		var o scene.Options
+		var o snapshot.Options
 		err := decoder.Decode(&o)
 		if errors.Is(err, io.EOF) {
 			break
@@ -68,15 +68,15 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-func generate(ctx context.Context, options []scene.Options) []scene.Generated {
-	planes := make([]scene.Generated, len(options))
+func generate(ctx context.Context, options []snapshot.Options) []snapshot.Generated {
+	planes := make([]snapshot.Generated, len(options))
 	group := errgroup.Group{}
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, o := range options {
 		group.Go(func() error {
 			var err error
 			if planes[i], err = plane(ctx, o); err != nil {
-				planes[i] = scene.Generated{Error: err.Error()}
+				planes[i] = snapshot.Generated{Error: err.Error()}
 			}
 			return nil
 		})
@@ -86,16 +86,16 @@ func generate(ctx context.Context, options []scene.Options) []scene.Generated {
 }
 
 // plane writes one control plane.
-func plane(ctx context.Context, o scene.Options) (scene.Generated, error) {
+func plane(ctx context.Context, o snapshot.Options) (snapshot.Generated, error) {
 	switch {
 	case o.Garden && o.Legacy:
-		return scene.Generated{}, fmt.Errorf("%w: there is no virtual garden of the older generation", sample.ErrOptions)
+		return snapshot.Generated{}, fmt.Errorf("%w: there is no virtual garden of the older generation", sample.ErrOptions)
 	case o.Garden:
 		return garden(ctx, o)
 	}
 	options, err := sampled(o)
 	if err != nil {
-		return scene.Generated{}, err
+		return snapshot.Generated{}, err
 	}
 	var objects []sample.Object
 	if o.Legacy {
@@ -104,29 +104,29 @@ func plane(ctx context.Context, o scene.Options) (scene.Generated, error) {
 		objects, err = sample.ControlPlane(ctx, options)
 	}
 	if err != nil {
-		return scene.Generated{}, err
+		return snapshot.Generated{}, err
 	}
 	cluster, err := sample.Cluster(options)
 	if err != nil {
-		return scene.Generated{}, err
+		return snapshot.Generated{}, err
 	}
 	for _, part := range []struct {
 		into  *[]byte
 		patch []byte
 	}{{&cluster.Spec.CloudProfile.Raw, o.CloudProfile}, {&cluster.Spec.Seed.Raw, o.Seed}} {
-		if *part.into, err = scene.Merge(*part.into, part.patch); err != nil {
-			return scene.Generated{}, err
+		if *part.into, err = snapshot.Merge(*part.into, part.patch); err != nil {
+			return snapshot.Generated{}, err
 		}
 	}
 	namespace, err := sample.Namespace(options)
 	if err != nil {
-		return scene.Generated{}, err
+		return snapshot.Generated{}, err
 	}
 	return written(namespace, cluster, objects)
 }
 
 // sampled returns the options of the sample. Those of the older generation have a Cluster of today with their version.
-func sampled(o scene.Options) (sample.Options, error) {
+func sampled(o snapshot.Options) (sample.Options, error) {
 	options := sample.Options{
 		Kubernetes: o.Kubernetes, HighAvailability: o.HighAvailability, IPv6: o.IPv6, Hibernated: o.Hibernated, Workerless: o.Workerless,
 		Namespace: o.Namespace, Provider: o.Provider, SeedProvider: o.SeedProvider, BackupProvider: o.BackupProvider, Annotations: o.Annotations,
@@ -155,7 +155,7 @@ func edit(patch []byte, version string, shoot *gardencorev1beta1.Shoot) error {
 		if err != nil {
 			return fmt.Errorf("encoding the Shoot: %w", err)
 		}
-		if raw, err = scene.Merge(raw, patch); err != nil {
+		if raw, err = snapshot.Merge(raw, patch); err != nil {
 			return err
 		}
 		status := shoot.Status
@@ -175,15 +175,15 @@ func edit(patch []byte, version string, shoot *gardencorev1beta1.Shoot) error {
 }
 
 // garden writes the control plane of a virtual garden, and the Garden that asks for it.
-func garden(ctx context.Context, o scene.Options) (scene.Generated, error) {
+func garden(ctx context.Context, o snapshot.Options) (snapshot.Generated, error) {
 	options, err := sampled(o)
 	if err != nil {
-		return scene.Generated{}, err
+		return snapshot.Generated{}, err
 	}
 	options.Namespace = ""
 	objects, err := sample.VirtualGarden(ctx, options)
 	if err != nil {
-		return scene.Generated{}, err
+		return snapshot.Generated{}, err
 	}
 	version := o.Kubernetes
 	if version == "" {
@@ -198,9 +198,9 @@ func garden(ctx context.Context, o scene.Options) (scene.Generated, error) {
 		}, objects)
 }
 
-func written(namespace, cluster any, objects []sample.Object) (scene.Generated, error) {
+func written(namespace, cluster any, objects []sample.Object) (snapshot.Generated, error) {
 	var (
-		generated scene.Generated
+		generated snapshot.Generated
 		err       error
 	)
 	if generated.Namespace, err = json.Marshal(namespace); err != nil {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package scene
+package snapshot
 
 import (
 	"cmp"
@@ -25,14 +25,14 @@ import (
 type Options struct {
 	// Kubernetes is the version of the shoot, such as 1.34.2.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// HighAvailability asks for failure tolerance of type zone; IPv6 for IPv6-only networks; Hibernated and Workerless speak
-	// for themselves.
+	// HighAvailability asks for failure tolerance of type zone; IPv6 for IPv6-only networks; Hibernated and Workerless
+	// speak for themselves.
 	HighAvailability bool `json:"highAvailability,omitempty"`
 	IPv6             bool `json:"ipv6,omitempty"`
 	Hibernated       bool `json:"hibernated,omitempty"`
 	Workerless       bool `json:"workerless,omitempty"`
-	// Garden asks for the virtual garden that gardener-operator writes, and Legacy for a control plane of the older generation,
-	// as the text of the contract describes it; SNI is its feature gate APIServerSNI.
+	// Garden asks for the virtual garden that gardener-operator writes, and Legacy for a control plane of the older
+	// generation, as the text of the contract describes it; SNI is its feature gate APIServerSNI.
 	Garden bool `json:"garden,omitempty"`
 	Legacy bool `json:"legacy,omitempty"`
 	SNI    bool `json:"sni,omitempty"`
@@ -51,14 +51,14 @@ type Options struct {
 	WorkerConfig         json.RawMessage `json:"workerConfig,omitempty"`
 	CloudProfileConfig   json.RawMessage `json:"cloudProfileConfig,omitempty"`
 	SeedConfig           json.RawMessage `json:"seedConfig,omitempty"`
-	// Shoot, CloudProfile and Seed are merged into the objects that are generated (RFC 7386), before anything is computed from
-	// them.
+	// Shoot, CloudProfile and Seed are merged into the objects that are generated (RFC 7386), before anything is computed
+	// from them.
 	Shoot        json.RawMessage `json:"shoot,omitempty"`
 	CloudProfile json.RawMessage `json:"cloudProfile,omitempty"`
 	Seed         json.RawMessage `json:"seed,omitempty"`
 }
 
-// Title returns a readable name of the scene: the version and special properties.
+// Title returns a readable name of the snapshot: the version and special properties.
 func (o Options) Title() string {
 	words := []string{o.Kubernetes}
 	for _, flag := range []struct {
@@ -166,9 +166,9 @@ var shortcuts = map[string]string{
 	"networking": "spec.networking", "provider": "spec.provider.type", "purpose": "spec.purpose", "region": "spec.region",
 }
 
-// Set sets fields: path=value, where the path begins as expressions name fields of the shoot (region, networking.nodes), or
-// with spec, metadata or status, or with seed. or cloudProfile. for those resources. The value is YAML. It fails with
-// ErrSet for an invalid path or value.
+// Set sets fields: path=value, where the path begins as expressions name fields of the shoot (region,
+// networking.nodes), or with spec, metadata or status, or with seed. or cloudProfile. for those resources. The value is
+// YAML. It fails with ErrSet for an invalid path or value.
 func (o *Options) Set(fields ...string) error {
 	for _, field := range fields {
 		path, text, ok := strings.Cut(field, "=")

@@ -19,12 +19,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
-// sceneFlags selects the control planes for trying profiles.
-type sceneFlags struct {
-	options     scene.Options
+// snapshotFlags selects the control planes for trying profiles.
+type snapshotFlags struct {
+	options     snapshot.Options
 	annotations []string
 	set         []string
 	shoot       string
@@ -32,7 +32,7 @@ type sceneFlags struct {
 	old         []string
 }
 
-func (f *sceneFlags) addTo(set *pflag.FlagSet) {
+func (f *snapshotFlags) addTo(set *pflag.FlagSet) {
 	o := &f.options
 	set.StringVar(&o.Kubernetes, "kubernetes", "", "version of the shoot, such as 1.33 or 1.34.2 (default: the newest known one)")
 	set.BoolVar(&o.HighAvailability, "ha", false, "a highly available control plane")
@@ -47,7 +47,7 @@ func (f *sceneFlags) addTo(set *pflag.FlagSet) {
 }
 
 // addSharedTo defines the flags that also apply to several shoots.
-func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
+func (f *snapshotFlags) addSharedTo(set *pflag.FlagSet) {
 	o := &f.options
 	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: the provider of the shoot)")
 	set.StringArrayVar(&f.annotations, "annotation", nil, "annotation of the shoot: key=value (repeatable)")
@@ -57,9 +57,9 @@ func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.old, "old", nil, "manifests of the stored objects, for updates instead of creations (repeatable)")
 }
 
-// scenes returns the scenes of the manifests, or one of a generated control plane.
-func (f *sceneFlags) scenes(ctx context.Context, s *Streams, manifests []string, provider string) ([]*scene.Scene, error) {
-	in := scene.Input{}
+// snapshots returns the snapshots of the manifests, or one of a generated control plane.
+func (f *snapshotFlags) snapshots(ctx context.Context, s *Streams, manifests []string, provider string) ([]*snapshot.Snapshot, error) {
+	in := snapshot.Input{}
 	var err error
 	for _, list := range []struct {
 		into  *[]manifest.Object
@@ -75,11 +75,11 @@ func (f *sceneFlags) scenes(ctx context.Context, s *Streams, manifests []string,
 	if in.Options, err = f.complete(provider); err != nil {
 		return nil, err
 	}
-	scenes, err := scene.Build(ctx, in, generator{})
+	snapshots, err := snapshot.Build(ctx, in, generator{})
 	if foreign := in.Foreign(); err == nil && len(foreign) > 0 {
-		fmt.Fprintln(s.Err, "left out: "+scene.LeftOut(foreign))
+		fmt.Fprintln(s.Err, "left out: "+snapshot.LeftOut(foreign))
 	}
-	return scenes, err
+	return snapshots, err
 }
 
 // sources names paths as people do.
@@ -107,9 +107,9 @@ func missed(s *Streams, changes []*render.Change) {
 // generator finds graft-controlplane when it is needed first.
 type generator struct{}
 
-// Generate implements scene.Generator.
-func (generator) Generate(ctx context.Context, options ...scene.Options) ([]scene.Generated, error) {
-	program, err := scene.FindProgram()
+// Generate implements snapshot.Generator.
+func (generator) Generate(ctx context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
+	program, err := snapshot.FindProgram()
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func (generator) Generate(ctx context.Context, options ...scene.Options) ([]scen
 }
 
 // complete returns the options of the flags with the content of files.
-func (f *sceneFlags) complete(provider string) (scene.Options, error) {
+func (f *snapshotFlags) complete(provider string) (snapshot.Options, error) {
 	o := f.options
 	var err error
-	if o.Kubernetes, err = scene.Known(o.Kubernetes); err != nil {
+	if o.Kubernetes, err = snapshot.Known(o.Kubernetes); err != nil {
 		return o, fmt.Errorf("--kubernetes: %w", err)
 	}
 	if o.Provider == "" {

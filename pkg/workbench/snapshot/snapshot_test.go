@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package scene_test
+package snapshot_test
 
 import (
 	"context"
@@ -17,18 +17,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // counting counts the control planes that are generated.
 type counting struct {
 	generator gardener.Generator
-	options   []scene.Options
+	options   []snapshot.Options
 }
 
-func (c *counting) Generate(ctx context.Context, options ...scene.Options) ([]scene.Generated, error) {
+func (c *counting) Generate(ctx context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
 	c.options = append(c.options, options...)
 	return c.generator.Generate(ctx, options...)
 }
@@ -53,15 +53,16 @@ func read(t *testing.T, names ...string) []manifest.Object {
 func TestBuild(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		options   scene.Options
+		options   snapshot.Options
 		manifests []string
-		// want is a line for each scene: title, namespace, provider, version, region, and how many objects, some of them by name.
+		// want is a line for each snapshot: title, namespace, provider, version, region, and how many objects, some of them
+		// by name.
 		want string
 		// generated is how many control planes are generated.
 		generated int
 	}{
 		{
-			name: "nothing: all is generated", options: scene.Options{Provider: "acme", Kubernetes: "1.33.5", HighAvailability: true},
+			name: "nothing: all is generated", options: snapshot.Options{Provider: "acme", Kubernetes: "1.33.5", HighAvailability: true},
 			want: "1.33.5, ha | shoot--local--sample | acme | 1.33.5 | region-1 | generated", generated: 1,
 		},
 		{
@@ -69,7 +70,7 @@ func TestBuild(t *testing.T) {
 			want: "1.32.7 | shoot--team--one | acme | 1.32.7 | moon-1 | generated", generated: 1,
 		},
 		{
-			name: "a Shoot, and a field that is set by hand", manifests: []string{"shoot.yaml"}, options: scene.Options{Shoot: []byte(`{"spec":{"region":"mars"}}`)},
+			name: "a Shoot, and a field that is set by hand", manifests: []string{"shoot.yaml"}, options: snapshot.Options{Shoot: []byte(`{"spec":{"region":"mars"}}`)},
 			want: "1.32.7 | shoot--team--one | acme | 1.32.7 | mars | generated", generated: 1,
 		},
 		{
@@ -81,11 +82,11 @@ func TestBuild(t *testing.T) {
 			want: "1.31.9 | shoot--team--two | acme | 1.31.9 | moon-2 | generated", generated: 1,
 		},
 		{
-			name: "an object alone: its facts are generated", manifests: []string{"scheduler.yaml"}, options: scene.Options{Provider: "acme"},
+			name: "an object alone: its facts are generated", manifests: []string{"scheduler.yaml"}, options: snapshot.Options{Provider: "acme"},
 			want: "shoot--team--two | shoot--team--two | acme | 1.34.2 | region-1 | Deployment kube-scheduler", generated: 1,
 		},
 		{
-			name: "what lookups find is no object of a control plane", manifests: []string{"secret.yaml"}, options: scene.Options{Provider: "acme", Kubernetes: "1.34.2"},
+			name: "what lookups find is no object of a control plane", manifests: []string{"secret.yaml"}, options: snapshot.Options{Provider: "acme", Kubernetes: "1.34.2"},
 			want: "1.34.2 | shoot--local--sample | acme | 1.34.2 | region-1 | generated, Secret cloudprovider", generated: 1,
 		},
 		{
@@ -102,26 +103,26 @@ func TestBuild(t *testing.T) {
 			want: "1.31.9 | shoot--team--two | other | 1.31.9 | moon-2 | Deployment kube-scheduler",
 		},
 		{
-			name: "a virtual garden", options: scene.Options{Garden: true, Kubernetes: "1.33.4"},
+			name: "a virtual garden", options: snapshot.Options{Garden: true, Kubernetes: "1.33.4"},
 			want: "1.33.4, garden | garden |  | 1.33.4 |  | generated", generated: 1,
 		},
 		{
-			name: "the older generation", options: scene.Options{Legacy: true, Kubernetes: "1.20.2", Provider: "acme"},
+			name: "the older generation", options: snapshot.Options{Legacy: true, Kubernetes: "1.20.2", Provider: "acme"},
 			want: "1.20.2, legacy | shoot--local--sample | acme | 1.20.2 | region-1 | generated", generated: 1,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			generator := &counting{}
-			scenes, err := scene.Build(t.Context(), scene.Input{Options: c.options, Objects: read(t, c.manifests...)}, generator)
+			snapshots, err := snapshot.Build(t.Context(), snapshot.Input{Options: c.options, Objects: read(t, c.manifests...)}, generator)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, s := range scenes {
+			for _, s := range snapshots {
 				got = append(got, describe(s))
 			}
 			if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
-				t.Errorf("scenes (-want +got):\n%s", diff)
+				t.Errorf("snapshots (-want +got):\n%s", diff)
 			}
 			if len(generator.options) != c.generated {
 				t.Errorf("got %d control planes generated, want %d", len(generator.options), c.generated)
@@ -130,7 +131,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func describe(s *scene.Scene) string {
+func describe(s *snapshot.Snapshot) string {
 	region := ""
 	if s.Facts.Shoot != nil {
 		region = s.Facts.Shoot.Region
@@ -153,35 +154,35 @@ func describe(s *scene.Scene) string {
 func TestBuildRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name      string
-		options   scene.Options
+		options   snapshot.Options
 		manifests []string
 		want      string
 	}{
-		{"a version that Gardener's code here does not know", scene.Options{Kubernetes: "1.12.0"}, nil, "1.12.0 is outside 1.31 to 1.34"},
-		{"a Shoot twice", scene.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane is already at shoot.yaml:4:1"},
-		{"no control plane", scene.Options{}, []string{"foreign.yaml"}, "the manifests have no control plane: objects of namespaces without a control plane: default, kube-system"},
-		{"a Cluster that cannot be decoded", scene.Options{}, []string{"bad-cluster.yaml", "scheduler.yaml"}, "bad-cluster.yaml:4:1: "},
+		{"a version that Gardener's code here does not know", snapshot.Options{Kubernetes: "1.12.0"}, nil, "1.12.0 is outside 1.31 to 1.34"},
+		{"a Shoot twice", snapshot.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane is already at shoot.yaml:4:1"},
+		{"no control plane", snapshot.Options{}, []string{"foreign.yaml"}, "the manifests have no control plane: objects of namespaces without a control plane: default, kube-system"},
+		{"a Cluster that cannot be decoded", snapshot.Options{}, []string{"bad-cluster.yaml", "scheduler.yaml"}, "bad-cluster.yaml:4:1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := scene.Build(t.Context(), scene.Input{Options: c.options, Objects: read(t, c.manifests...)}, gardener.Generator{})
+			_, err := snapshot.Build(t.Context(), snapshot.Input{Options: c.options, Objects: read(t, c.manifests...)}, gardener.Generator{})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got error %v, want one with %q", err, c.want)
 			}
 		})
 	}
-	if _, err := scene.Build(t.Context(), scene.Input{}, nil); !errors.Is(err, scene.ErrNoGenerator) {
-		t.Errorf("got error %v, want %v", err, scene.ErrNoGenerator)
+	if _, err := snapshot.Build(t.Context(), snapshot.Input{}, nil); !errors.Is(err, snapshot.ErrNoGenerator) {
+		t.Errorf("got error %v, want %v", err, snapshot.ErrNoGenerator)
 	}
 }
 
 func TestSet(t *testing.T) {
-	var o scene.Options
+	var o snapshot.Options
 	err := o.Set("region=eu", "hibernated=true", "spec.kubernetes.version=1.32.1", "networking.nodes=10.0.0.0/16", "annotations[example.org/a]=b",
 		"seed.metadata.labels.zone=a", "cloudProfile.spec.type=acme", "purpose=")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := scene.Options{
+	want := snapshot.Options{
 		Kubernetes: "1.32.1", Hibernated: true,
 		Shoot: []byte(`{"spec":{"region":"eu","hibernation":{"enabled":true},"kubernetes":{"version":"1.32.1"},` +
 			`"networking":{"nodes":"10.0.0.0/16"},"purpose":""},"metadata":{"annotations":{"example.org/a":"b"}}}`),
@@ -193,7 +194,7 @@ func TestSet(t *testing.T) {
 	for field, want := range map[string]string{
 		"region": "must be path=value", "=x": "must be path=value", "reigon=x": `unknown field "reigon" (did you mean "region"?)`, "region=[": "did not find",
 	} {
-		if err := o.Set(field); !errors.Is(err, scene.ErrSet) || !strings.Contains(err.Error(), want) {
+		if err := o.Set(field); !errors.Is(err, snapshot.ErrSet) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one with %q", field, err, want)
 		}
 	}
@@ -201,14 +202,14 @@ func TestSet(t *testing.T) {
 
 func TestAdmit(t *testing.T) {
 	program := golden.Compile(t, compiler.Options{}, "testdata/profile.yaml")
-	scenes, err := scene.Build(t.Context(), scene.Input{
-		Options: scene.Options{Provider: "acme"}, Objects: read(t, "cluster.yaml", "scheduler.yaml"), Present: read(t, "secret.yaml"),
+	snapshots, err := snapshot.Build(t.Context(), snapshot.Input{
+		Options: snapshot.Options{Provider: "acme"}, Objects: read(t, "cluster.yaml", "scheduler.yaml"), Present: read(t, "secret.yaml"),
 	}, gardener.Generator{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	admit := func() string {
-		changes, err := scenes[0].Admit(t.Context(), program)
+		changes, err := snapshots[0].Admit(t.Context(), program)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,10 +226,10 @@ func TestAdmit(t *testing.T) {
 	if diff := cmp.Diff("--vmodule=(from Secret cloudprovider)", admit()); diff != "" {
 		t.Errorf("an object that is created (-want +got):\n%s", diff)
 	}
-	if got := scenes[0].Selected(program, scenes[0].Objects[0]); len(got) != 1 || got[0].Provider != "acme" {
+	if got := snapshots[0].Selected(program, snapshots[0].Objects[0]); len(got) != 1 || got[0].Provider != "acme" {
 		t.Errorf("got the registrations %v, want that of acme", got)
 	}
-	scenes[0].Present = nil
+	snapshots[0].Present = nil
 	if got := admit(); !strings.HasPrefix(got, "denied: ") || !strings.Contains(got, "cloudprovider") {
 		t.Errorf("got %q, want that the Secret is missing", got)
 	}
@@ -253,9 +254,9 @@ func TestServe(t *testing.T) {
 func TestKnown(t *testing.T) {
 	const refused = "; control planes are generated of 1.31 to 1.34, such as 1.34.2"
 	for version, want := range map[string]string{"": "", "1.33": "1.33.6", "1.33.1": "1.33.1", "1.20.2": "1.20.2", "1.36": refused, "1.99": refused, "new": refused} {
-		got, err := scene.Known(version)
+		got, err := snapshot.Known(version)
 		if want == refused {
-			if !errors.Is(err, scene.ErrVersion) || !strings.HasSuffix(err.Error(), version+refused) {
+			if !errors.Is(err, snapshot.ErrVersion) || !strings.HasSuffix(err.Error(), version+refused) {
 				t.Errorf("%s: got %q and error %v", version, got, err)
 			}
 		} else if err != nil || got != want {
@@ -274,7 +275,7 @@ func TestProgramFails(t *testing.T) {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\ncat >/dev/null\n"+script+"\n"), 0o700); err != nil { // #nosec G306 -- it is run
 			t.Fatal(err)
 		}
-		if _, err := (scene.Program{Path: path}).Generate(t.Context(), scene.Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		if _, err := (snapshot.Program{Path: path}).Generate(t.Context(), snapshot.Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one with %q", script, err, want)
 		}
 	}
