@@ -89,7 +89,7 @@ func (o Owner) Valid() bool {
 	return o.Contract != "" && o.Key != "" && !strings.Contains(o.Contract, "/")
 }
 
-// Trunk is the network interface of a machine that carries VLANs; the number of a VLAN is unique on it. The zero Trunk is none.
+// Trunk is the network interface of a machine that carries VLANs; the number of a VLAN is unique on it. The zero value means no trunk.
 type Trunk struct {
 	// Node is the machine, and MAC the interface's address in lower case; either may be empty where a contract does not say it.
 	Node string `json:"node,omitempty"`

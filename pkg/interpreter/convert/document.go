@@ -4,7 +4,7 @@
 
 // Package convert turns the scripts of Karmada's ResourceInterpreterCustomizations into rules of an InterpreterProfile. It knows the common
 // forms: replicas and requirements of a Pod template, replicas that are set, health by comparisons and conditions, statuses and retained
-// fields that are copied. Any other script is left out with its line and the reason. Enter at Profile.
+// fields that are copied. Any other script is left out with its line and the reason. Start reading at Profile.
 package convert
 
 import (

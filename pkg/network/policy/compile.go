@@ -215,7 +215,7 @@ func (c *compiler) attributes(p place) []attribute {
 	var all []attribute
 	for _, field := range p.Value().Fields() {
 		if field.Key.Kind != yaml.ScalarNode {
-			continue // which is said already
+			continue // another finding reports it
 		}
 		at := p.At(field.Key.Value)
 		if err := device.ValidateAttributeName(field.Key.Value); err != nil {

@@ -153,7 +153,7 @@ func (c *compiler) overlapping(pool *Pool, subnet ledger.Subnet, others []*Pool)
 // overlap checks two subnets if one contains the other.
 func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlier ledger.Subnet) {
 	if pool.Name == other.Name {
-		return // which is said already
+		return // another finding reports it
 	}
 	where := other.origin.Node.Position()
 	if !disjoint(pool.Nodes, other.Nodes) {
@@ -277,7 +277,7 @@ func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 func (c *compiler) route(pool *Pool, p place, route device.Route) {
 	destination, err := device.ParsePrefix(route.Destination)
 	if err != nil {
-		return // which is said already
+		return // another finding reports it
 	}
 	if bits := destination.Addr().BitLen(); !pool.has(bits) {
 		c.add(p.At("destination"), source.WrongValue, "the pool has no %s addresses", familyName(bits))

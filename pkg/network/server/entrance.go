@@ -101,7 +101,7 @@ func fromPage(r *http.Request) bool { return r.Header.Get("Origin") != "" || cro
 // free reports whether a request is cheap, so that it is served even under load.
 func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// serve lets the contract answer, within its bounds.
+// serve calls the contract's handler within its limits.
 func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contract) {
 	control := http.NewResponseController(w)
 	if c.Timeout > 0 {

@@ -230,7 +230,8 @@ func (l *Listener) admit(address net.Addr) error {
 // everybody is the permission of all users of the machine to connect to a socket, which Linux wants of those who do.
 const everybody fs.FileMode = 0o002
 
-// admitSocket refuses a socket that all users of the machine can open, as those of systemd are where nothing is said. One without a path has no mode.
+// admitSocket refuses a socket that all users of the machine can open, which is the default of systemd. A socket without
+// a path has no mode.
 func admitSocket(path string) error {
 	if path == "" || strings.HasPrefix(path, "@") {
 		return errors.New("the socket is abstract, so that all users of the machine can open it: give it a path, or add insecure: true")

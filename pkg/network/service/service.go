@@ -516,7 +516,7 @@ func (w *workers) begin(release bool) (done func(), err error) {
 	}, nil
 }
 
-// finish waits until all work has ended, and lets none begin.
+// finish waits until all work has ended, and prevents new work.
 func (w *workers) finish() {
 	w.mutex.Lock()
 	if w.ending {

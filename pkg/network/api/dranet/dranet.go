@@ -6,7 +6,7 @@
 // of ResourceClaims), in all shapes that its clients have sent: with the UID of the claim or with the whole claim, and with names of devices that
 // are those of Kubernetes, those of Linux or empty. An allocation belongs to a device of a claim; see identity.go for how both are known again.
 //
-// It decides nothing itself: the policy and the service do. It must not ask a cloud or a store. Enter at New.
+// It decides nothing itself: the policy and the service do. It must not ask a cloud or a store. Start reading at New.
 package dranet
 
 import (

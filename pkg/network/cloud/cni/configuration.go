@@ -27,7 +27,7 @@ type plugin struct {
 	options          Options
 }
 
-// load reads the configuration with a name. Other files of the folder may be broken; that is said where none has the name.
+// load reads the configuration with a name. It ignores invalid files of the folder, unless no file has the name.
 func load(o Options, name string) (*plugin, error) {
 	list, err := find(o.Configurations, name)
 	if err != nil {

@@ -68,7 +68,7 @@ func (n neutron) read(ctx context.Context, path ...string) error {
 	return n.observer.failure("reading", err)
 }
 
-// nowhere is the ID of no subnet.
+// nowhere is an ID that no subnet has.
 const nowhere = "00000000-0000-0000-0000-000000000000"
 
 // checkCreation asks for a port in a subnet that does not exist. Neutron checks permissions before it rejects that.

@@ -44,7 +44,7 @@ var (
 	namePrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// Compile checks a declaration without reading files. The definition is of no use if there are errors.
+// Compile checks a declaration without reading files. The definition must not be used if there are errors.
 func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Definition, source.Findings) {
 	c := &compiler{path: path}
 	d := &Definition{

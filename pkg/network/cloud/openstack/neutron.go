@@ -161,7 +161,7 @@ func (n neutron) listSubports(ctx context.Context) (map[string]string, error) {
 	return attached, err
 }
 
-// details are what is read of a network; MTU is 0 if Neutron does not have that extension.
+// details are the fields of a network that are read. MTU is 0 if Neutron lacks the extension.
 type details struct {
 	Name    string                    `json:"name"`
 	MTU     int32                     `json:"mtu"`

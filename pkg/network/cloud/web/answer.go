@@ -77,7 +77,7 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 	return made, a.agrees(made, of)
 }
 
-// referring reads nothing of an answer but the reference; nil: none is said.
+// referring reads only the reference of an answer. It is nil if the answer has none.
 func (a *answer) referring(ctx context.Context, vars map[string]any) (json.RawMessage, error) {
 	r := &reader{ctx: ctx}
 	if r.vars, r.err = activation(vars); r.err != nil {
@@ -192,7 +192,7 @@ func (r *reader) routes(tree *expression.Tree) []network.Route {
 
 var errNoAddress = errors.New("no address")
 
-// parseAddress reads an address as an interface can have it: of no zone, and IPv4 as such.
+// parseAddress parses the address of an interface: without a zone, and IPv4 not mapped to IPv6.
 func parseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	if err != nil || address.Zone() != "" || address.Is4In6() {
@@ -271,7 +271,7 @@ func (r *response) reason() string {
 // speaking lists the fields with error messages in common APIs, the most probable first.
 var speaking = []string{"message", "detail", "error_description", "description", "reason", "title", "error", "msg"}
 
-// said finds the sentence in an answer: in one of the usual fields, or in an object that is all there is around it.
+// said returns the error message of an answer, from one of the usual fields or from the only object in it.
 func said(value any, depth int) string {
 	object, ok := value.(map[string]any)
 	if !ok || depth > 2 {

@@ -85,7 +85,7 @@ func (w *watch) run(ctx context.Context) error {
 	return errors.New("the watch has ended")
 }
 
-// begin lets the observer read all rows as they are now.
+// begin makes the observer read the current rows.
 func (w *watch) begin(ctx context.Context) error {
 	answer, err := w.store.get(ctx, w.store.fence.key) // any row tells the revision
 	if err != nil {
