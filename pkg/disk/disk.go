@@ -4,7 +4,7 @@
 
 // Package disk reads files from untrusted folders: only regular files, up to a maximum size, and only inside the given
 // folder. A link, a device or a pipe in a folder of profiles must not disclose another file, exhaust memory or block.
-// Start at ReadInside. Replace writes a file.
+// Start reading at ReadInside. Replace writes a file.
 package disk
 
 import (

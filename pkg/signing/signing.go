@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signing creates and signs certificates with new P-256 keys. RSA keys would take more than half a second for a
-// CA and a server. Callers provide the template with names and times. Start at New.
+// CA and a server. Callers provide the template with names and times. Start reading at New.
 package signing
 
 import (

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package manual writes the reference page of a command line from its cobra commands. It knows none of the commands.
-// Enter at Markdown.
+// Start reading at Markdown.
 package manual
 
 import (

@@ -8,5 +8,5 @@
 // flag as a map or a set. Elements that are not edited keep their place and spelling.
 //
 // Tokens, flags and plans of edits are exported for other places that hold command lines, such as units of systemd. The
-// package knows nothing of kinds of Kubernetes. Start at CommandLineOf.
+// package knows nothing of kinds of Kubernetes. Start reading at CommandLineOf.
 package commandline

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package static holds a few control planes of pkg/controlplane/sample as bytes, for checks of profiles when they are loaded.
-// It must not import Gardener's code, which is why the bytes are generated. Enter at Planes.
+// It must not import Gardener's code, which is why the bytes are generated. Start reading at Planes.
 package static
 
 import (

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gardener is the snapshot.Generator that writes control planes with Gardener's own component code, in this
-// process. That code is heavy: graft itself must not link it, and runs graft-controlplane instead. Enter at Generator.
+// process. That code is heavy: graft itself must not link it, and runs graft-controlplane instead. Start reading at Generator.
 package gardener
 
 import (
