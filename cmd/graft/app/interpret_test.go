@@ -18,9 +18,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
 // commandStep is a command line, its standard output and standard error, and its status.
@@ -101,27 +105,48 @@ func TestInterpretWebhook(t *testing.T) {
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", "interpreter.graft.svc")}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, trusted.PEM, 0o600); err != nil {
+	caller, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindContext, configuration.Endpoint{URL: server.URL, CABundle: trusted.PEM})})
+	if err != nil {
 		t.Fatal(err)
 	}
-	const question = "interpreter ask queue.yaml --replicas 2 --observed observed.yaml --members members.yaml -o json"
-	want := answersOf(t, runStep(question+" -p profile.yaml"))
-	got := answersOf(t, runStep(question+" --ca "+ca+" --url "+server.URL))
+	two := int32(2)
+	options := interpret.Options{By: caller, Asks: caller.Asks, Replicas: &two, Observed: objectsIn(t, "observed.yaml")}
+	members, err := os.ReadFile("members.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Members, err = interpret.ParseMembers(source.File{Data: members}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := interpret.Run(t.Context(), objectsIn(t, "queue.yaml")[0], options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const question = "interpreter ask queue.yaml --replicas 2 --observed observed.yaml --members members.yaml -o json -p profile.yaml"
+	var rules interpret.Document
+	if step := runStep(question); step.Status != 0 || json.Unmarshal([]byte(step.Out), &rules) != nil {
+		t.Fatalf("%s: %s", step.Out, step.Err)
+	}
+	want, got := answersOf(t, rules), answersOf(t, interpret.DocumentOf([]interpret.Result{result}))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-rules +webhook):\n%s", diff)
 	}
 }
 
-// answersOf are the answers about the one object, without who gave them.
-func answersOf(t *testing.T, step commandStep) map[string]any {
+func objectsIn(t *testing.T, path string) []manifest.Object {
 	t.Helper()
-	if step.Status != 0 {
-		t.Fatalf("%s: %s", step.Run, step.Err)
+	objects, err := manifest.Read([]string{path}, strings.NewReader(""))
+	if err != nil || len(objects) != 1 {
+		t.Fatal(len(objects), err)
 	}
-	var d interpret.Document
-	if err := json.Unmarshal([]byte(step.Out), &d); err != nil || len(d.Objects) != 1 {
-		t.Fatalf("%s: %v", step.Out, err)
+	return objects
+}
+
+// answersOf are the answers about the one object, without who gave them.
+func answersOf(t *testing.T, d interpret.Document) map[string]any {
+	t.Helper()
+	if len(d.Objects) != 1 {
+		t.Fatalf("%v", d)
 	}
 	all := map[string]any{}
 	for _, a := range d.Objects[0].Answers {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -326,6 +327,36 @@ func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
 		}
 	}
 	return e, err
+}
+
+// endpoint returns the location of a webhook with the CA bundle in a file, if one is named.
+func endpoint(url, ca string, timeout int32) (e configuration.Endpoint, err error) {
+	e = configuration.Endpoint{URL: url, TimeoutSeconds: timeout}
+	if ca == "" {
+		return e, nil
+	}
+	if e.CABundle, err = disk.ReadStream(ca, disk.CertificateSize); err != nil {
+		return e, fmt.Errorf("reading --ca: %w", err)
+	}
+	return e, nil
+}
+
+// asFlags converts errors about the location of a webhook to errors about its flags.
+func asFlags(errs field.ErrorList) error {
+	var all []error
+	for _, err := range errs {
+		name := err.Field
+		for _, of := range [...]struct{ part, flag string }{
+			{"caBundle", "--ca"}, {"clientConfig.url", "--url"}, {"clientConfig.service", "--service"}, {"timeoutSeconds", "--timeout"}, {"metadata.name", "--name"},
+		} {
+			if strings.Contains(err.Field, of.part) {
+				name = of.flag
+				break
+			}
+		}
+		all = append(all, fmt.Errorf("%s: %s", name, err.ErrorBody()))
+	}
+	return errors.Join(all...)
 }
 
 // parseService reads namespace/name[:port][/path].

@@ -11,13 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -30,7 +27,6 @@ import (
 // interpretOptions are the flags of graft interpret.
 type interpretOptions struct {
 	profiles   interpreterFlags
-	webhooks   webhookFlags
 	operations []string
 	observed   []string
 	replicas   int32
@@ -49,7 +45,7 @@ OBJECT is a file with objects, a folder with such files, or - for standard input
 components, revise, dependencies, prune, retain, status, health and aggregate. retain needs the object of the member cluster
 (--observed), revise a number (--replicas), and aggregate the statuses of the members (--members).
 
-The rules of the profiles precede those for the kinds of Gardener. --url asks a running webhook over TLS instead, as Karmada does.
+The rules of the profiles precede those for the kinds of Gardener.
 
 Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 		Example: `  # all operations
@@ -57,10 +53,7 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 
   # values of a member cluster that are retained
   graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml --operation retain \
-    --observed example/interpreter/tests/member/observed.yaml
-
-  # a webhook that cannot be reached
-  graft interpreter ask example/interpreter/objects/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
+    --observed example/interpreter/tests/member/observed.yaml`,
 		Args: atLeastOne("a file with an object"),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
@@ -71,7 +64,6 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 func (o *interpretOptions) addTo(command *cobra.Command) {
 	set := command.Flags()
 	o.addQuestionsTo(command)
-	o.webhooks.addTo(command)
 	set.StringVarP(&o.format, "output", "o", "text", "output format: text, json, yaml")
 	choices(command, "output", "text\tfor people", "json\tfor programs", "yaml\tthe same as YAML")
 }
@@ -145,7 +137,7 @@ func (o *interpretOptions) options(command *cobra.Command) (interpret.Options, e
 	if err != nil {
 		return asked, err
 	}
-	return asked, o.answering(command, &asked)
+	return asked, o.answering(&asked)
 }
 
 // questions returns the requests from the flags.
@@ -185,26 +177,8 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 	return asked, nil
 }
 
-// answering selects the interpreter: webhooks, or rules.
-func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Options) error {
-	if o.webhooks.url != "" {
-		for _, name := range []string{"profile", "gardener", "optional"} {
-			if command.Flags().Changed(name) {
-				return fmt.Errorf("--%s applies to rules, but --url asks a webhook: remove one of the two", name)
-			}
-		}
-		d, err := o.webhooks.dispatch()
-		if err != nil {
-			return err
-		}
-		asked.By, asked.Asks = d, d.Asks
-		return nil
-	}
-	for _, name := range []string{"ca", "timeout"} {
-		if command.Flags().Changed(name) {
-			return fmt.Errorf("--%s needs --url: it applies to webhooks", name)
-		}
-	}
+// answering loads the rules that answer.
+func (o *interpretOptions) answering(asked *interpret.Options) error {
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
@@ -230,61 +204,6 @@ func (o *interpretOptions) write(s *Streams, results []interpret.Result) error {
 	}
 	_, err = s.Out.Write(raw)
 	return err
-}
-
-// webhookFlags name a webhook that is asked in place of rules.
-type webhookFlags struct {
-	url, ca string
-	timeout int32
-}
-
-func (f *webhookFlags) addTo(command *cobra.Command) {
-	set := command.Flags()
-	set.StringVar(&f.url, "url", "", "ask the webhook at this URL")
-	set.StringVar(&f.ca, "ca", "", "with --url: file with the CA bundle (default: the system's CAs)")
-	set.Int32Var(&f.timeout, "timeout", configuration.DefaultTimeoutSeconds, "with --url: timeout in seconds")
-}
-
-// dispatch returns a client of the webhook.
-func (f *webhookFlags) dispatch() (*dispatch.Client, error) {
-	e, err := endpoint(f.url, f.ca, f.timeout)
-	if err != nil {
-		return nil, err
-	}
-	if err := asFlags(e.Validate()); err != nil {
-		return nil, err
-	}
-	return dispatch.New(e), nil
-}
-
-// endpoint returns the location of a webhook with the CA bundle in a file, if one is named.
-func endpoint(url, ca string, timeout int32) (e configuration.Endpoint, err error) {
-	e = configuration.Endpoint{URL: url, TimeoutSeconds: timeout}
-	if ca == "" {
-		return e, nil
-	}
-	if e.CABundle, err = disk.ReadStream(ca, disk.CertificateSize); err != nil {
-		return e, fmt.Errorf("reading --ca: %w", err)
-	}
-	return e, nil
-}
-
-// asFlags converts errors about the location of a webhook to errors about its flags.
-func asFlags(errs field.ErrorList) error {
-	var all []error
-	for _, err := range errs {
-		name := err.Field
-		for _, of := range [...]struct{ part, flag string }{
-			{"caBundle", "--ca"}, {"clientConfig.url", "--url"}, {"clientConfig.service", "--service"}, {"timeoutSeconds", "--timeout"}, {"metadata.name", "--name"},
-		} {
-			if strings.Contains(err.Field, of.part) {
-				name = of.flag
-				break
-			}
-		}
-		all = append(all, fmt.Errorf("%s: %s", name, err.ErrorBody()))
-	}
-	return errors.Join(all...)
 }
 
 // interpreterFlags say which InterpreterProfiles are meant.

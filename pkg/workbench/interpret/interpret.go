@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// Interpreter answers requests: a rule.Program, or a dispatch.Client. It fails if there is no rule or no answer.
+// Interpreter answers requests, such as a rule.Program. It fails if there is no rule or no answer.
 type Interpreter interface {
 	Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
 }
