@@ -81,7 +81,9 @@ func readMetrics(files fs.FS, folders ...string) ([]metric, error) {
 			if err != nil {
 				return err
 			}
-			all = append(all, metricsIn(file)...)
+			for _, m := range metricsIn(file) {
+				all = append(all, m.ofServers()...)
+			}
 			return nil
 		})
 		if err != nil {
@@ -90,6 +92,20 @@ func readMetrics(files fs.FS, folders ...string) ([]metric, error) {
 	}
 	slices.SortFunc(all, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
 	return all, nil
+}
+
+// ofServers returns the metric of each server that has it: its name in the source is "graft_" + server + "_…".
+func (m metric) ofServers() []metric {
+	suffix, ok := strings.CutPrefix(m.name, "graft__")
+	if !ok {
+		return []metric{m}
+	}
+	var all []metric
+	for _, server := range []string{"network", "interpreter"} {
+		m.name = "graft_" + server + "_" + suffix
+		all = append(all, m)
+	}
+	return all
 }
 
 // constructor matches the functions that create metrics. The name of a metric tells whether a description is that of a counter or of

@@ -38,8 +38,11 @@ func TestReadMetrics(t *testing.T) {
 		},
 		"a function of this package": {`var x = gauge("graft_a", "A.")`, []metric{{name: "graft_a", kind: "gauge", help: "A."}}},
 		"one that is not registered": {`var x = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_a"})`, nil},
-		"another function":           {`var x = say("graft_a", "A.")`, nil},
-		"another name":               {`var x = gauge("go_a", "A.")`, nil},
+		"one of two servers": {`var x = prometheus.NewGauge(prometheus.GaugeOpts{Name: "graft_" + server + "_a", Help: "A."})`, []metric{
+			{name: "graft_interpreter_a", kind: "gauge", help: "A."}, {name: "graft_network_a", kind: "gauge", help: "A."},
+		}},
+		"another function": {`var x = say("graft_a", "A.")`, nil},
+		"another name":     {`var x = gauge("go_a", "A.")`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readMetrics(fstest.MapFS{
@@ -85,8 +88,11 @@ func TestAllMetricsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.Contains(source, []byte(`"github.com/prometheus/client_golang/prometheus"`)) && !regexp.MustCompile(`_test\.go$`).MatchString(file) {
-			for _, match := range regexp.MustCompile(`"(graft_[a-z_]+)"`).FindAllSubmatch(source, -1) {
+			for _, match := range regexp.MustCompile(`"(graft_[a-z_]+[a-z])"`).FindAllSubmatch(source, -1) {
 				written = append(written, string(match[1]))
+			}
+			for _, match := range regexp.MustCompile(`"graft_" \+ server \+ "_([a-z_]+)"`).FindAllSubmatch(source, -1) {
+				written = append(written, "graft_network_"+string(match[1]), "graft_interpreter_"+string(match[1]))
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	n.profile(t, "10.0.0.9", "")
-	n.Eventually(t, func() bool { return strings.Count(n.Log.String(), "Profiles are active") == 2 })
+	n.Eventually(t, func() bool { return strings.Count(n.Log.String(), "Activated profiles") == 2 })
 	if got := get("d"); got != nine {
 		t.Errorf("d: %s", got)
 	}

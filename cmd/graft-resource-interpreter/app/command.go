@@ -26,6 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/reload"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/leader"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
@@ -121,7 +122,7 @@ func (p *program) prepare(ctx context.Context) error {
 	}
 	var metrics *server.Metrics
 	options.Retires = p.Config.Registration != nil
-	options.Metrics, options.Log = reload.NewMetrics(p.registry), p.log.WithName("profiles")
+	options.Metrics, options.Log = watch.NewMetrics(p.registry, "interpreter"), p.log.WithName("profiles")
 	options.Changed = func(*reload.InForce) {
 		if metrics != nil { // metrics is created after the first activation
 			metrics.Forget()

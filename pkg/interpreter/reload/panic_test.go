@@ -40,7 +40,7 @@ func TestPanicWhileLoading(t *testing.T) {
 	}
 	panics, f.texts = true, [][]byte{document("one", "1")}
 	for range 2 {
-		if err := r.Load(); err == nil || err.Error() != told {
+		if err := r.Load(t.Context()); err == nil || err.Error() != told {
 			t.Fatalf("the error is %v", err)
 		}
 	}

@@ -16,11 +16,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
@@ -44,7 +44,7 @@ type Options struct {
 	// Retires keeps previous programs for dropped operations until Forget is called.
 	Retires bool
 	// Metrics is optional.
-	Metrics *Metrics
+	Metrics *watch.Metrics
 	Log     logr.Logger
 }
 
@@ -65,11 +65,9 @@ type Reloader struct {
 	current atomic.Pointer[InForce]
 	// retired has earlier programs with operations that the current one dropped, newest first.
 	retired atomic.Pointer[[]*InForce]
-	// mutex guards the state of the last attempt.
-	mutex   sync.Mutex
-	tried   watch.Digest
-	outcome error
-	problem string
+	// mutex guards changes of current and retired.
+	mutex    sync.Mutex
+	attempts watch.Attempts
 }
 
 // Open compiles the profiles. It fails if they are invalid.
@@ -78,8 +76,9 @@ func Open(o Options) (*Reloader, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Metrics = cmp.Or(o.Metrics, NewMetrics(prometheus.NewRegistry()))
-	r := &Reloader{options: o, tried: watch.DigestOf(files)}
+	metrics := cmp.Or(o.Metrics, watch.NewMetrics(nil, "interpreter"))
+	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, LeftAlone: o.LeftAlone, Metrics: metrics, Log: o.Log}}
+	r.attempts.First(files)
 	r.put(next)
 	return r, nil
 }
@@ -119,12 +118,18 @@ func (o *Options) compile(files []source.File) (*InForce, error) {
 	if len(next.Documents) == 0 {
 		return nil, errNoProfiles
 	}
-	h := sha256.New()
-	for _, d := range next.Documents {
-		h.Write([]byte(d.Summary() + "\n"))
-	}
-	next.Hash = hex.EncodeToString(h.Sum(nil))[:12]
+	sum := sha256.Sum256([]byte(strings.Join(next.summaries(), "\n") + "\n"))
+	next.Hash = hex.EncodeToString(sum[:])[:12]
 	return next, nil
+}
+
+// summaries returns the names of the documents with their hashes.
+func (f *InForce) summaries() []string {
+	all := make([]string, len(f.Documents))
+	for i, d := range f.Documents {
+		all[i] = d.Summary()
+	}
+	return all
 }
 
 // empty returns warnings for paths without a profile. A folder may be filled later; until then, the warning
@@ -193,118 +198,31 @@ func (r *Reloader) retire(next *InForce) {
 
 // Run checks for changes until the context ends.
 func (r *Reloader) Run(ctx context.Context) {
-	watch.Poll(ctx, nil, func(context.Context) { _ = r.Load() }) // Load logs and counts failures
+	watch.Poll(ctx, nil, func(ctx context.Context) { _ = r.Load(ctx) }) // Load logs and counts failures
 }
 
 // Load activates the files if they changed. After an error, the previous set stays active.
-func (r *Reloader) Load() error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	files, err := r.options.Read()
-	if err != nil {
-		return r.failed(err)
-	}
-	sum := watch.DigestOf(files)
-	if sum == r.tried {
-		if r.outcome == nil && r.problem != "" {
-			r.problem = ""
-			r.options.Metrics.wrong.Set(0)
+func (r *Reloader) Load(ctx context.Context) error {
+	return r.attempts.Load(ctx, nil, func(files []source.File) error {
+		next, err := profile.Guard(files, r.options.compile)
+		if own := len(r.options.Behind); err == nil && len(next.Documents) == own && len(r.InForce().Documents) > own {
+			err = errNoneLeft
 		}
-		return r.outcome
-	}
-	next, err := profile.Guard(files, r.options.compile)
-	if own := len(r.options.Behind); err == nil && len(next.Documents) == own && len(r.InForce().Documents) > own {
-		err = errNoneLeft
-	}
-	if r.tried, r.outcome = sum, err; err != nil {
-		return r.failed(err)
-	}
-	r.put(next)
-	return nil
+		if err == nil {
+			r.put(next)
+		}
+		return err
+	})
 }
 
 // put activates a set and reports it.
 func (r *Reloader) put(next *InForce) {
+	r.mutex.Lock()
 	r.retire(next)
 	r.current.Store(next)
-	r.problem = ""
-	summaries := make([]string, len(next.Documents))
-	for i, d := range next.Documents {
-		summaries[i] = d.Summary()
-	}
-	r.options.Log.Info("Activated profiles", "profiles", summaries, "hash", next.Hash, "kinds", len(next.Kinds()))
-	if r.options.LeftAlone != nil {
-		if left := r.options.LeftAlone(); len(left) > 0 {
-			r.options.Log.Info("Ignored files without apiVersion and kind", "files", left)
-		}
-	}
-	for _, warning := range next.Warnings {
-		r.options.Log.Info("A profile has a warning", "warning", warning.Error())
-	}
-	r.options.Metrics.succeeded(next)
+	r.mutex.Unlock()
+	r.attempts.Activated(next.summaries(), next.Hash, next.Warnings, "kinds", len(next.Kinds()))
 	if r.options.Changed != nil {
 		r.options.Changed(next)
 	}
-}
-
-// failed counts and logs a failure if its text differs from the one before.
-func (r *Reloader) failed(err error) error {
-	if err.Error() == r.problem {
-		return err
-	}
-	r.problem = err.Error()
-	r.options.Metrics.failed()
-	profile.LogPanic(r.options.Log, err)
-	r.options.Log.Error(err, "Reloading the profiles failed; the previous ones stay active")
-	return err
-}
-
-// Metrics report the active profiles and failed reloads. Label values are names in profiles.
-type Metrics struct {
-	info     *prometheus.GaugeVec
-	policy   *prometheus.GaugeVec
-	attempts *prometheus.CounterVec
-	wrong    prometheus.Gauge
-}
-
-// NewMetrics creates and registers the metrics.
-func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "graft_interpreter_profile_info",
-			Help: "1 for each active profile; hash is the hash of its file.",
-		}, []string{"profile", "hash"}),
-		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "graft_interpreter_policy_info",
-			Help: "1 for all active profiles together; servers with the same hash give the same answers.",
-		}, []string{"hash"}),
-		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_interpreter_profile_reloads_total",
-			Help: "Attempts to activate changed profiles, by result: success or failure.",
-		}, []string{"result"}),
-		wrong: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_interpreter_profile_reload_failed",
-			Help: "1 if the latest profiles are invalid and earlier ones stay active.",
-		}),
-	}
-	registry.MustRegister(m.info, m.policy, m.attempts, m.wrong)
-	m.attempts.WithLabelValues("success")
-	m.attempts.WithLabelValues("failure")
-	return m
-}
-
-func (m *Metrics) succeeded(next *InForce) {
-	m.attempts.WithLabelValues("success").Inc()
-	m.info.Reset()
-	for _, d := range next.Documents {
-		m.info.WithLabelValues(d.Metadata.Name, d.Hash).Set(1)
-	}
-	m.policy.Reset()
-	m.policy.WithLabelValues(next.Hash).Set(1)
-	m.wrong.Set(0)
-}
-
-func (m *Metrics) failed() {
-	m.attempts.WithLabelValues("failure").Inc()
-	m.wrong.Set(1)
 }

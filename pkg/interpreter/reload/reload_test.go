@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -59,7 +60,7 @@ func metric(t *testing.T, registry *prometheus.Registry, want string, names ...s
 }
 
 const (
-	failedHead   = "# HELP graft_interpreter_profile_reload_failed 1 if the latest profiles are invalid and earlier ones stay active.\n# TYPE graft_interpreter_profile_reload_failed gauge\n"
+	failedHead   = "# HELP graft_interpreter_profile_reload_failed 1 if the newest profiles are invalid or rejected, and earlier ones stay active.\n# TYPE graft_interpreter_profile_reload_failed gauge\n"
 	attemptsHead = "# HELP graft_interpreter_profile_reloads_total Attempts to activate changed profiles, by result: success or failure.\n# TYPE graft_interpreter_profile_reloads_total counter\n"
 )
 
@@ -73,7 +74,7 @@ func TestReload(t *testing.T) {
 	}
 	changed := 0
 	r, err := Open(Options{
-		Read: f.read, Behind: behind, Metrics: NewMetrics(registry), Log: logr.Discard(), Changed: func(*InForce) { changed++ },
+		Read: f.read, Behind: behind, Metrics: watch.NewMetrics(registry, "interpreter"), Log: logr.Discard(), Changed: func(*InForce) { changed++ },
 		LeftAlone: func() []string { return []string{"other.yaml"} },
 	})
 	if err != nil {
@@ -106,7 +107,7 @@ func TestReload(t *testing.T) {
 		{"a profile is created again", [][]byte{document("one", "5")}, nil, 5, false, ""},
 	} {
 		f.texts, f.err = step.texts, step.err
-		err := r.Load()
+		err := r.Load(t.Context())
 		if (err != nil) != step.wrong || err != nil && !strings.Contains(err.Error(), step.failure) {
 			t.Errorf("%s: %v", step.about, err)
 		}
@@ -166,7 +167,7 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("warnings %v, want %s", got, want)
 	}
 	f.texts = [][]byte{document("one", "1")}
-	if err := r.Load(); err != nil || len(r.InForce().Warnings) > 0 || replicas(t, r) != 1 {
+	if err := r.Load(t.Context()); err != nil || len(r.InForce().Warnings) > 0 || replicas(t, r) != 1 {
 		t.Errorf("with profiles in the folder: want no error and no warnings, got %v, %v", err, r.InForce().Warnings)
 	}
 }

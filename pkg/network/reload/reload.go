@@ -14,12 +14,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -63,19 +61,16 @@ type Reloader struct {
 	service *service.Service
 	current atomic.Pointer[draft]
 
-	// mutex guards the last attempt: refused documents are tried again, because the conflicting addresses may have been
+	attempts watch.Attempts
+	// next is the time from which refused documents are tried again, because the conflicting addresses may have been
 	// released.
-	mutex   sync.Mutex
-	tried   watch.Digest
-	outcome error
-	next    time.Time
-	problem string
+	next time.Time
 }
 
 // Open compiles the profiles, and opens the ledger with their pools. Where held addresses would be outside of them it fails, with Stranded.
 func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error) {
-	o.Metrics = cmp.Or(o.Metrics, NewMetrics(prometheus.NewRegistry()))
-	r := &Reloader{options: o}
+	o.Metrics = cmp.Or(o.Metrics, NewMetrics(nil))
+	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, LeftAlone: o.LeftAlone, Metrics: o.Metrics.Metrics, Log: o.Log}}
 	files, err := o.Read()
 	if err != nil {
 		return nil, err
@@ -92,7 +87,7 @@ func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error)
 	if err := r.put(ctx, first); err != nil {
 		return nil, err
 	}
-	r.tried = watch.DigestOf(files)
+	r.attempts.First(files)
 	return r, nil
 }
 
@@ -124,31 +119,21 @@ func (r *Reloader) Run(ctx context.Context) {
 
 // Load activates the current files if they have changed. If it fails, the active configuration stays.
 func (r *Reloader) Load(ctx context.Context) error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	files, err := r.options.Read()
-	if err != nil {
-		return r.failed(err)
-	}
-	sum := watch.DigestOf(files)
-	if sum == r.tried && !r.again() {
-		if r.outcome == nil {
-			r.recovered()
+	err := r.attempts.Load(ctx, r.again, func(files []source.File) error {
+		began := r.options.Service.Clock.Now()
+		next, err := r.options.drafted(files, r.current.Load().clouds)
+		if err == nil {
+			err = r.put(ctx, next)
 		}
-		return r.outcome
+		now := r.options.Service.Clock.Now()
+		r.next = now.Add(max(leastPause, pauses*now.Sub(began)))
+		return err
+	})
+	if ctx.Err() == nil {
+		stranded, _ := errors.AsType[*Stranded](err)
+		r.options.Metrics.strand(stranded)
 	}
-	began := r.options.Service.Clock.Now()
-	err = r.load(ctx, files)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	r.tried, r.outcome = sum, err
-	now := r.options.Service.Clock.Now()
-	r.next = now.Add(max(leastPause, pauses*now.Sub(began)))
-	if err != nil {
-		return r.failed(err)
-	}
-	return nil
+	return err
 }
 
 // Limits of the pause before refused documents are tried again. The pause is a multiple of the attempt's duration,
@@ -158,18 +143,10 @@ const (
 	pauses     = 50
 )
 
-// again reports whether unchanged documents may succeed now.
-func (r *Reloader) again() bool {
-	_, inTheWay := errors.AsType[*Stranded](r.outcome)
+// again reports whether unchanged documents may succeed now that failed with err.
+func (r *Reloader) again(err error) bool {
+	_, inTheWay := errors.AsType[*Stranded](err)
 	return inTheWay && !r.options.Service.Clock.Now().Before(r.next)
-}
-
-func (r *Reloader) load(ctx context.Context, files []source.File) error {
-	next, err := r.options.drafted(files, r.current.Load().clouds)
-	if err != nil {
-		return err
-	}
-	return r.put(ctx, next)
 }
 
 // put makes the ledger, the service and then the codecs see it.
@@ -211,15 +188,7 @@ func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 	for i, d := range next.documents {
 		summaries[i] = d.Summary()
 	}
-	log.Info("Profiles are active", "profiles", summaries, "hash", next.policy.Hash, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
-	if r.options.LeftAlone != nil {
-		if left := r.options.LeftAlone(); len(left) > 0 {
-			log.Info("Ignored files without apiVersion and kind", "files", left)
-		}
-	}
-	for _, warning := range next.warnings {
-		log.Info("A profile has warnings", "warning", warning.Error())
-	}
+	r.attempts.Activated(summaries, next.policy.Hash, next.warnings, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
 	if names := next.builtin(); len(names) > 0 {
 		log.Info("Pools of the builtin cloud: nothing is programmed outside of this machine for their addresses", "pools", names)
 	}
@@ -229,8 +198,6 @@ func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 		}
 	}
 	r.tellClouds(before, next)
-	r.options.Metrics.succeeded(next.documents, next.policy.Hash)
-	r.problem = ""
 }
 
 // tellClouds logs changes of clouds with bindings.
@@ -250,23 +217,4 @@ func (r *Reloader) tellClouds(before, next *draft) {
 				"Declare it again to release them later", "cloud", name)
 		}
 	}
-}
-
-// recovered ends a failure: the written configuration is active.
-func (r *Reloader) recovered() {
-	r.problem = ""
-	r.options.Metrics.recovered()
-}
-
-// failed counts and logs a failure when it is another one than before.
-func (r *Reloader) failed(err error) error {
-	if err.Error() == r.problem {
-		return err
-	}
-	r.problem = err.Error()
-	stranded, _ := errors.AsType[*Stranded](err)
-	r.options.Metrics.failure(stranded)
-	profile.LogPanic(r.options.Log, err)
-	r.options.Log.Error(err, "Reloading the profiles failed; the previous ones stay active")
-	return err
 }
