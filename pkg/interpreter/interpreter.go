@@ -84,11 +84,22 @@ type Known struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Without returns the kinds without the given operations. It drops kinds that have no other operation.
-func Without(kinds []Known, left ...Operation) []Known {
+// Answers reports whether kinds have an operation for a kind. An entry for all versions is for those without their own.
+func Answers(kinds []Known, kind Kind, o Operation) bool {
+	for _, version := range []string{kind.Version, "*"} {
+		kind.Version = version
+		if i := slices.IndexFunc(kinds, func(k Known) bool { return k.Kind == kind }); i >= 0 {
+			return slices.Contains(kinds[i].Operations, o)
+		}
+	}
+	return false
+}
+
+// Filter returns the kinds with the operations to keep. It drops kinds that have none.
+func Filter(kinds []Known, keep func(Kind, Operation) bool) []Known {
 	var rest []Known
 	for _, k := range kinds {
-		k.Operations = slices.DeleteFunc(slices.Clone(k.Operations), func(o Operation) bool { return slices.Contains(left, o) })
+		k.Operations = slices.DeleteFunc(slices.Clone(k.Operations), func(o Operation) bool { return !keep(k.Kind, o) })
 		if len(k.Operations) > 0 {
 			rest = append(rest, k)
 		}
@@ -96,21 +107,20 @@ func Without(kinds []Known, left ...Operation) []Known {
 	return rest
 }
 
+// Without returns the kinds without the given operations.
+func Without(kinds []Known, left ...Operation) []Known {
+	return Filter(kinds, func(_ Kind, o Operation) bool { return !slices.Contains(left, o) })
+}
+
 // WithoutExcluded removes Components from kinds that have Revise in any version. With the feature gate
 // MultiplePodTemplatesScheduling, Karmada stores components instead of replicas, and would then revise the
 // object in each cluster to 0 replicas.
 func WithoutExcluded(kinds []Known) []Known {
-	var rest []Known
-	for _, k := range kinds {
-		one := []Known{k}
-		if slices.ContainsFunc(kinds, func(o Known) bool {
-			return o.Group == k.Group && o.Kind.Kind == k.Kind.Kind && slices.Contains(o.Operations, Revise)
-		}) {
-			one = Without(one, Components)
-		}
-		rest = append(rest, one...)
-	}
-	return rest
+	return Filter(kinds, func(kind Kind, o Operation) bool {
+		return o != Components || !slices.ContainsFunc(kinds, func(k Known) bool {
+			return k.Group == kind.Group && k.Kind.Kind == kind.Kind && slices.Contains(k.Operations, Revise)
+		})
+	})
 }
 
 // Request is one question. Fields that the operation does not use are empty.

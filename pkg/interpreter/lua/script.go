@@ -17,7 +17,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -64,28 +63,15 @@ func (s *script) block(head string, inner func()) {
 // where returns the description of a place in messages.
 func (s *script) where(p place) string { return s.profile + ": " + p.Path }
 
-// environment returns the CEL environment of the operation.
-func (s *script) environment(items bool) *expression.Environment {
-	key := environment{s.operation, items}
-	if known := s.environments[key]; known != nil {
-		return known
-	}
-	variables := rule.Variables(s.operation)
-	if items {
-		variables = append(variables, rule.ItemVariables(s.operation)...)
-	}
-	made, err := expression.NewEnvironment(variables...)
-	if err != nil { // the rules were compiled in the same environment
-		s.add(source.Finding{Message: err.Error(), Rule: NotInLua})
-	}
-	s.environments[key] = made
-	return made
-}
-
 // scope is the context of a value in a rule; it determines the visible variables.
 type scope struct {
 	*script
 	items bool
+}
+
+// environment returns the CEL environment of the value.
+func (s scope) environment() *expression.Environment {
+	return s.program.Environment(s.operation, s.items)
 }
 
 func (s scope) writer(p place, syntax *ast.AST) *writer {
@@ -97,7 +83,7 @@ func (s scope) condition(p place) (written code, ok bool) {
 	if p.Absent() {
 		return code{}, false
 	}
-	compiled, err := s.environment(s.items).Condition(p.Text().Value, expression.At(p.Node))
+	compiled, err := s.environment().Condition(p.Text().Value, expression.At(p.Node))
 	if err != nil {
 		s.add(p.FindingOf(NotInLua, "%s", err))
 		return code{}, false
@@ -119,7 +105,7 @@ func (s scope) when(p place, do func()) {
 // template translates a string with expressions. With asText, the result is always a string.
 func (s scope) template(p place, asText bool) code {
 	n := p.Value()
-	compiled, err := s.environment(s.items).Template(n.Value, expression.At(n))
+	compiled, err := s.environment().Template(n.Value, expression.At(n))
 	if err != nil {
 		s.add(p.FindingOf(NotInLua, "%s", err))
 		return atom("nil")
@@ -206,7 +192,7 @@ func (s scope) scalar(p place) bool {
 	if n.Absent() || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		return !n.Absent() && n.Kind == yaml.ScalarNode
 	}
-	compiled, err := s.environment(s.items).Template(n.Value, expression.At(n))
+	compiled, err := s.environment().Template(n.Value, expression.At(n))
 	if err != nil || !compiled.Whole() {
 		return err == nil
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -32,7 +31,7 @@ func Translate(documents []*profile.Interpreter, o Options) ([]Customization, so
 	if program == nil {
 		return nil, findings
 	}
-	t := &translator{documents: documents, environments: map[environment]*expression.Environment{}}
+	t := &translator{documents: documents, program: program}
 	var all []Customization
 	for _, known := range interpreter.WithoutExcluded(program.Kinds()) {
 		for _, version := range t.versions(known, program.Kinds(), o) {
@@ -53,15 +52,9 @@ type place = source.Place
 
 // translator translates documents and collects findings.
 type translator struct {
-	documents    []*profile.Interpreter
-	environments map[environment]*expression.Environment
-	findings     source.Findings
-}
-
-// environment identifies a CEL environment: that of an operation, with or without items.
-type environment struct {
-	operation interpreter.Operation
-	items     bool
+	documents []*profile.Interpreter
+	program   *rule.Program
+	findings  source.Findings
 }
 
 // add adds a finding unless it exists. A rule for several kinds is translated for each of them.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,7 +26,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
 const (
@@ -166,35 +164,10 @@ func (r *Replicas) Common(kinds []interpreter.Known) ([]interpreter.Known, bool)
 	}
 	for _, other := range r.seen {
 		if r.lives(other) {
-			kinds = common(kinds, other.kinds)
+			kinds = interpreter.Filter(kinds, func(k interpreter.Kind, o interpreter.Operation) bool { return interpreter.Answers(other.kinds, k, o) })
 		}
 	}
 	return kinds, true
-}
-
-// common returns the intersection of two lists of kinds and operations.
-func common(kinds, others []interpreter.Known) []interpreter.Known {
-	var all []interpreter.Known
-	for _, k := range kinds {
-		k.Operations = slices.DeleteFunc(slices.Clone(k.Operations), func(o interpreter.Operation) bool { return !answers(others, k.Kind, o) })
-		if len(k.Operations) > 0 {
-			all = append(all, k)
-		}
-	}
-	return all
-}
-
-// answers reports whether kinds include an operation for a kind, directly or for all versions.
-func answers(kinds []interpreter.Known, kind interpreter.Kind, o interpreter.Operation) bool {
-	of := func(version string) int {
-		kind.Version = version
-		return slices.IndexFunc(kinds, func(k interpreter.Known) bool { return k.Kind == kind })
-	}
-	i := of(kind.Version)
-	if i < 0 {
-		i = of(configuration.All)
-	}
-	return i >= 0 && slices.Contains(kinds[i].Operations, o)
 }
 
 // suspendedAnnotation marks the Lease of an installation that was unregistered. Replicas that still run do not

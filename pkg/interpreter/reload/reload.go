@@ -189,9 +189,7 @@ func (r *Reloader) retire(next *InForce) {
 		all = append(all, *retired...)
 	}
 	all = slices.DeleteFunc(all, func(old *InForce) bool {
-		return !slices.ContainsFunc(old.Kinds(), func(k interpreter.Known) bool {
-			return slices.ContainsFunc(k.Operations, func(o interpreter.Operation) bool { return !next.Supports(k.Kind, o) })
-		})
+		return len(interpreter.Filter(old.Kinds(), func(k interpreter.Kind, o interpreter.Operation) bool { return !next.Supports(k, o) })) == 0
 	})
 	r.retired.Store(&all)
 }

@@ -48,13 +48,16 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 	if len(findings.Errors())+len(known.Errors()) > 0 {
 		return nil, findings
 	}
-	return newProgram(entries), findings
+	p := newProgram(entries)
+	p.scopes = scopes
+	return p, findings
 }
 
 // Program is the compiled set of rules. It is immutable and safe for concurrent use.
 type Program struct {
 	entries []*entry
 	known   []interpreter.Known
+	scopes  map[interpreter.Operation]scope
 }
 
 // newProgram lists the kinds of the entries, which apply in order.
@@ -77,6 +80,14 @@ func newProgram(entries []*entry) *Program {
 // operations returns the operations that have rules for a kind.
 func (p *Program) operations(kind interpreter.Kind) []interpreter.Operation {
 	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !p.Supports(kind, o) })
+}
+
+// Environment returns the environment of an operation's expressions, with the variables of forEach or items if needed.
+func (p *Program) Environment(o interpreter.Operation, items bool) *expression.Environment {
+	if items {
+		return p.scopes[o].each
+	}
+	return p.scopes[o].plain
 }
 
 // Kinds returns all kinds with rules, sorted by group, kind and version. An entry for a version includes the

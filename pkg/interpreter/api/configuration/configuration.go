@@ -241,7 +241,8 @@ func setsOf(kinds []interpreter.Known, names map[interpreter.Operation]string) [
 	for _, k := range kinds {
 		s := &set{group: k.Group, versions: []string{k.Version}, kinds: []string{k.Kind.Kind}}
 		for _, o := range interpreter.Operations() {
-			if name := names[o]; name != "" && slices.Contains(k.Operations, o) && !inAll(kinds, k, o) {
+			if name := names[o]; name != "" && slices.Contains(k.Operations, o) &&
+				(k.Version == All || !interpreter.Answers(kinds, interpreter.Kind{Group: k.Group, Version: All, Kind: k.Kind.Kind}, o)) {
 				s.operations = append(s.operations, name)
 			}
 		}
@@ -256,13 +257,6 @@ func setsOf(kinds []interpreter.Known, names map[interpreter.Operation]string) [
 			slices.Compare(a.operations, b.operations))
 	})
 	return sets
-}
-
-// inAll reports whether the kind has the operation for all versions (*) already.
-func inAll(kinds []interpreter.Known, k interpreter.Known, o interpreter.Operation) bool {
-	return k.Version != All && slices.ContainsFunc(kinds, func(other interpreter.Known) bool {
-		return other.Group == k.Group && other.Kind.Kind == k.Kind.Kind && other.Version == All && slices.Contains(other.Operations, o)
-	})
 }
 
 // united merges sets that differ in one part only.
