@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"runtime"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
@@ -96,6 +97,7 @@ func repeat(window time.Duration, used func() (apart.Usage, error), do func() er
 	if err := do(); err != nil { // connections and memory are there afterwards
 		return cost{}, err
 	}
+	runtime.GC() // collecting the garbage of the way before is not part of the cost
 	before, err := used()
 	if err != nil {
 		return cost{}, err
