@@ -342,12 +342,32 @@ func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, n
 // filtered translates filter, and map with a condition.
 func (w *writer) filtered(c ast.ComprehensionExpr, inner *writer, name string) code {
 	step := c.LoopStep().AsCall().Args()
-	kept := w.each("filter", c, inner, name, step[0])
+	kept, ok := w.where(c, step[0])
+	if !ok {
+		kept = w.each("filter", c, inner, name, step[0])
+	}
 	made := added(step[1])
 	if made.Kind() == ast.IdentKind && made.AsIdent() == c.IterVar() {
 		return kept
 	}
 	return w.call("map", kept.text, closure(inner.write(made), name))
+}
+
+// where translates a filter that compares a field of the items with a string, such as the type of conditions.
+func (w *writer) where(c ast.ComprehensionExpr, holds ast.Expr) (code, bool) {
+	if !isCall(holds, operators.Equals) {
+		return code{}, false
+	}
+	field, wanted := holds.AsCall().Args()[0], holds.AsCall().Args()[1]
+	text, ok := literalText(wanted)
+	if !ok || field.Kind() != ast.SelectKind || field.AsSelect().IsTestOnly() {
+		return code{}, false
+	}
+	of := field.AsSelect().Operand()
+	if of.Kind() != ast.IdentKind || of.AsIdent() != c.IterVar() || w.optional(of) || w.named(of, memberType) {
+		return code{}, false
+	}
+	return w.call("where", w.text(c.IterRange()), quote(field.AsSelect().FieldName()), quote(text)), true
 }
 
 // added returns the value that a step appends to a list.

@@ -11,10 +11,11 @@ local function bool(value)
 end
 
 -- settle returns the result of the first item that decides a condition, even if the condition fails for other items.
-local function settle(list, holds, decides)
+-- Without a condition, the items are conditions.
+local function settle(list, decides, holds)
   local failed
   for _, item in ipairs(list) do
-    local done, held = pcall(holds, item)
+    local done, held = pcall(holds or item, item)
     if done and held == decides then
       return decides
     elseif not done then
@@ -27,19 +28,14 @@ local function settle(list, holds, decides)
   return not decides
 end
 
--- call evaluates a condition.
-local function call(condition)
-  return condition()
-end
-
 -- all_of reports whether all conditions hold.
 local function all_of(...)
-  return settle({...}, call, false)
+  return settle({...}, false)
 end
 
 -- any_of reports whether a condition holds.
 local function any_of(...)
-  return settle({...}, call, true)
+  return settle({...}, true)
 end
 
 -- pick returns one of two values.

@@ -4,10 +4,10 @@
 
 -- items returns the items of a list, or the keys of an object.
 local function items(value)
-  if is_list(value) then
-    return value
-  elseif not is_map(value) then
+  if type(value) ~= "table" then
     error("no such overload", 0)
+  elseif value[1] ~= nil then
+    return value
   end
   local keys = {}
   for key in pairs(value) do
@@ -19,12 +19,12 @@ end
 
 -- all reports whether a condition holds for all items.
 local function all(value, holds)
-  return settle(items(value), holds, false)
+  return settle(items(value), false, holds)
 end
 
 -- exists reports whether a condition holds for an item.
 local function exists(value, holds)
-  return settle(items(value), holds, true)
+  return settle(items(value), true, holds)
 end
 
 -- exists_one reports whether a condition holds for exactly one item.
@@ -43,6 +43,17 @@ local function filter(value, holds)
   local kept = {}
   for _, item in ipairs(items(value)) do
     if holds(item) then
+      kept[#kept + 1] = item
+    end
+  end
+  return kept
+end
+
+-- where returns the items whose field has a value.
+local function where(value, field, wanted)
+  local kept = {}
+  for _, item in ipairs(items(value)) do
+    if at(item, field) == wanted then
       kept[#kept + 1] = item
     end
   end
@@ -86,17 +97,13 @@ end
 
 -- compare returns a negative number, 0 or a positive number for less, equal or greater.
 local function compare(a, b)
-  if type(a) == "boolean" and type(b) == "boolean" then
+  local kind = type(a)
+  if kind == "boolean" and type(b) == kind then
     a, b = a and 1 or 0, b and 1 or 0
-  elseif type(a) ~= type(b) or type(a) ~= "number" and type(a) ~= "string" then
+  elseif kind ~= type(b) or kind ~= "number" and kind ~= "string" then
     error("no such overload", 0)
   end
-  if a < b then
-    return -1
-  elseif a > b then
-    return 1
-  end
-  return 0
+  return a < b and -1 or a > b and 1 or 0
 end
 
 -- extreme_item returns the first item of a list in an order. It skips items that cannot be compared.

@@ -35,10 +35,14 @@ local function said(members, path)
   return found
 end
 
+-- fail reports a member's value at a path.
+local function fail(found, what, path, why)
+  error("the member " .. found.cluster .. ": " .. what .. "status." .. path .. why, 0)
+end
+
 -- misfit fails because a member's value has a wrong type.
 local function misfit(found, path, what, below)
-  local place = dotted(path) .. (below and #below > 0 and "." .. dotted(below) or "")
-  error("the member " .. found.cluster .. ": status." .. place .. " must be " .. what, 0)
+  fail(found, "", dotted(path) .. (below and #below > 0 and "." .. dotted(below) or ""), " must be " .. what)
 end
 
 -- sum_of returns the sum of the members' numbers.
@@ -186,7 +190,7 @@ local function conditions_of(members, path, negative)
     for _, condition in ipairs(found.value) do
       local name, status = follow(condition, {"type"}), follow(condition, {"status"})
       if type(name) ~= "string" or type(status) ~= "string" then
-        error("the member " .. found.cluster .. ": a condition in status." .. dotted(path) .. " has no type or no status", 0)
+        fail(found, "a condition in ", dotted(path), " has no type or no status")
       end
       local rank = severity(status, negative[name])
       if not places[name] then
@@ -207,7 +211,7 @@ local function prefixed(members, found, item, path, field)
   end
   local text = follow(item, field)
   if type(text) ~= "string" then
-    error("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(field) .. " that is a string", 0)
+    fail(found, "an item in ", dotted(path), " has no " .. dotted(field) .. " that is a string")
   end
   local changed = copy(item)
   put(changed, field, found.cluster .. "/" .. text)
@@ -216,7 +220,7 @@ end
 
 -- union_of returns the items of all members' lists. Items with the same key must be equal.
 local function union_of(members, path, key, prefix)
-  local made
+  local made, seen = nil, {}
   for _, found in ipairs(said(members, path)) do
     if not is_list(found.value) then
       misfit(found, path, "a list")
@@ -224,19 +228,20 @@ local function union_of(members, path, key, prefix)
     made = made or {}
     for _, came in ipairs(found.value) do
       local item = prefixed(members, found, came, path, prefix)
-      local judged, known = follow(item, key), nil
+      local judged = follow(item, key)
       if judged == nil then
-        error("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(key), 0)
+        fail(found, "an item in ", dotted(path), " has no " .. dotted(key))
       end
-      for _, other in ipairs(made) do
+      local known = seen[judged]
+      for _, other in ipairs(type(judged) == "table" and made or {}) do
         if equal(follow(other, key), judged) then
           known = other
         end
       end
       if known == nil then
-        made[#made + 1] = item
+        made[#made + 1], seen[judged] = item, item
       elseif not equal(known, item) then
-        error("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " differs from that of another member with the same " .. dotted(key), 0)
+        fail(found, "an item in ", dotted(path), " differs from that of another member with the same " .. dotted(key))
       end
     end
   end

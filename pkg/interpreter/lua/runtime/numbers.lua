@@ -66,14 +66,6 @@ local function mul(a, b)
   return exact(a * b)
 end
 
--- truncate returns a number without its fraction.
-local function truncate(number)
-  if number < 0 then
-    return math.ceil(number)
-  end
-  return math.floor(number)
-end
-
 -- div returns a quotient, which is whole for whole numbers.
 local function div(a, b)
   numbers(a, b)
@@ -82,7 +74,7 @@ local function div(a, b)
   elseif b == 0 then
     error("division by zero", 0)
   end
-  return truncate(a / b)
+  return (math.modf(a / b))
 end
 
 -- mod returns the remainder of a division of whole numbers.
@@ -93,7 +85,7 @@ local function mod(a, b)
   elseif b == 0 then
     error("modulus by zero", 0)
   end
-  return a - truncate(a / b) * b
+  return a - math.modf(a / b) * b
 end
 
 -- number_in returns a number, or fails if it is none.
@@ -114,7 +106,7 @@ local function int(value)
   if type(value) == "string" and string.find(value, "^[+-]?%d+$") then
     return exact(tonumber((string.match(value, "^%+?(.*)$"))))
   elseif type(value) == "number" then
-    return exact(truncate(value))
+    return exact((math.modf(value)))
   end
   error("int cannot take the value that it was given", 0)
 end

@@ -4,19 +4,15 @@
 
 -- decimal returns a number in JSON.
 local function decimal(number)
-  local digits_before, power = string.match(tostring(number), "^(.*)e%-0?(%d+)$")
-  if is_whole(number) then
-    return tostring(number)
-  elseif math.abs(number) < 0.000001 then
-    return digits_before .. "e-" .. power
-  end
-  for digits = 1, 20 do
-    local written = string.format("%." .. digits .. "f", number)
-    if tonumber(written) == number then
-      return written
+  if number == 0 or math.abs(number) >= 0.000001 then
+    for digits = 0, 20 do
+      local written = string.format("%." .. digits .. "f", number)
+      if tonumber(written) == number then
+        return written
+      end
     end
   end
-  return tostring(number)
+  return (string.gsub(tostring(number), "e%-0", "e-"))
 end
 
 -- string_of converts a string, a number or a boolean to a string.
