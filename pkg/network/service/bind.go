@@ -227,39 +227,28 @@ func (s *Service) callCloud(ctx context.Context, p *pass, do func(ctx context.Co
 	})
 }
 
-// callBind calls the cloud, and again after a pause that it asks for, if there is time.
+// callBind calls the cloud.
 func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *pass) (binding network.Binding, err error) {
-	p = of.turn(p)
-	for {
-		err = s.callCloud(ctx, p, func(ctx context.Context) error {
-			ctx, cancel, err := s.callDeadline(ctx, &a, of)
-			if err != nil {
-				return err
-			}
-			defer cancel()
-			binding, err = of.Cloud.Bind(ctx, a)
+	err = s.callCloud(ctx, of.turn(p), func(ctx context.Context) error {
+		ctx, cancel, err := s.callDeadline(ctx, &a, of)
+		if err != nil {
 			return err
-		})
-		if errors.Is(err, network.ErrExhausted) {
-			s.exhausted.count(Exhaustion{a.Pool, network.OfCloud})
 		}
-		after := retryAfter(err)
-		switch {
-		case err == nil, errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrNotSent):
-			return binding, err
-		case after == 0:
-			return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
-		case of.Gate == nil || !s.lasts(ctx, after):
-			return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
-		}
-		p = of.Gate.queue(true)
+		defer cancel()
+		binding, err = of.Cloud.Bind(ctx, a)
+		return err
+	})
+	if errors.Is(err, network.ErrExhausted) {
+		s.exhausted.count(Exhaustion{a.Pool, network.OfCloud})
 	}
-}
-
-// lasts reports whether a context does not end within a duration.
-func (s *Service) lasts(ctx context.Context, d time.Duration) bool {
-	deadline, bounded := ctx.Deadline()
-	return !bounded || deadline.Sub(s.options.Clock.Now()) > d
+	after := retryAfter(err)
+	switch {
+	case err == nil, errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrNotSent):
+		return binding, err
+	case after > 0:
+		return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
+	}
+	return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
 }
 
 // turn returns a place in the queue of the cloud: the given one if it is of this cloud.
@@ -268,7 +257,7 @@ func (b Cloud) turn(p *pass) *pass {
 		return p
 	}
 	p.cancel()
-	return b.Gate.queue(false)
+	return b.Gate.queue()
 }
 
 // outcome is the result of a cloud call, with the time until which earlier calls may still take effect.

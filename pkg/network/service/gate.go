@@ -8,10 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
@@ -28,30 +28,29 @@ type Limit struct {
 	Parallel int
 }
 
-// Gate limits the calls to one cloud, and predicts whether a call would complete in time. Calls for allocations pass in
-// the order of their arrival; releases wait for them, but get one of turnOfReleases slots. The pools of the cloud share
-// it. It is safe for concurrent use; a nil Gate is unlimited.
+// Gate limits the calls to one cloud, and predicts whether a call would complete in time. One call after the other waits
+// in line for a slot, for the end of a pause that the cloud requested, and for the rate. The pools of the cloud share it.
+// It is safe for concurrent use; a nil Gate is unlimited.
 type Gate struct {
-	name    string
-	limit   Limit
-	clock   clock.WithDelayedExecution
+	name  string
+	limit Limit
+	clock clock.Clock
+	// limiter and slots bound the rate and the concurrent calls; nil: nothing does.
 	limiter *rate.Limiter
+	slots   *semaphore.Weighted
+	// line is held by the call that is next. Only some calls of each kind wait for it at a time, which gives each kind its
+	// share: calls for allocations before one release.
+	line, binds, unbinds *semaphore.Weighted
 
 	mutex sync.Mutex
-	// binds and unbinds wait, the first first.
-	binds, unbinds []*pass
-	running        int
-	// passed counts the binds since an unbind waits.
-	passed int
+	// waitingBinds and waitingUnbinds are how many calls wait, and running how many are under way.
+	waitingBinds, waitingUnbinds, running int
 	// typical is how long a call takes, as a moving average; 0 while none has been made.
 	typical time.Duration
 	// closed is the end of the pause that the cloud requested; reopening means that tokens saved during the pause must
 	// not be spent at once.
 	closed    time.Time
 	reopening bool
-	// alarm is when the timer fires.
-	timer clock.Timer
-	alarm time.Time
 	// promised is the time at which the last rejected caller is expected again.
 	promised time.Time
 }
@@ -66,10 +65,14 @@ const (
 )
 
 // NewGate returns the gate of the cloud with a name.
-func NewGate(name string, limit Limit, c clock.WithDelayedExecution) *Gate {
-	g := &Gate{name: name, limit: limit, clock: c}
+func NewGate(name string, limit Limit, c clock.Clock) *Gate {
+	g := &Gate{name: name, limit: limit, clock: c, line: semaphore.NewWeighted(1)}
+	g.binds, g.unbinds = semaphore.NewWeighted(turnOfReleases-1), semaphore.NewWeighted(1)
 	if limit.Rate > 0 {
 		g.limiter = rate.NewLimiter(rate.Limit(limit.Rate), max(1, limit.Burst))
+	}
+	if limit.Parallel > 0 {
+		g.slots = semaphore.NewWeighted(int64(limit.Parallel))
 	}
 	return g
 }
@@ -91,7 +94,7 @@ type Load struct {
 func (g *Gate) Load() Load {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	return Load{len(g.binds), len(g.unbinds), g.running, g.typical, max(0, g.closed.Sub(g.clock.Now()))}
+	return Load{g.waitingBinds, g.waitingUnbinds, g.running, g.typical, max(0, g.closed.Sub(g.clock.Now()))}
 }
 
 // admit gives places in the queue for n calls, when the last of them would come to its end by the deadline, and not too many wait already. Else it is a
@@ -104,31 +107,25 @@ func (g *Gate) admit(n int, deadline time.Time) ([]*pass, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
-	if late := g.expect(now, len(g.binds)+n-1) - deadline.Sub(now); late > 0 || len(g.binds) > 0 && len(g.binds)+n > maximumBinds {
+	if late := g.expect(now, g.waitingBinds+n-1) - deadline.Sub(now); late > 0 || g.waitingBinds > 0 && g.waitingBinds+n > maximumBinds {
 		return nil, &network.Busy{RetryAfter: g.promise(now, max(0, late), n), Of: g.name}
 	}
 	for i := range passes {
-		passes[i] = newPass(g)
+		passes[i] = &pass{gate: g, share: g.binds, waiting: &g.waitingBinds}
 	}
-	g.binds = append(g.binds, passes...)
+	g.waitingBinds += n
 	return passes, nil
 }
 
-// queue returns a place in the queue without a limit on its length, at the front for a call that the cloud refused for
-// now.
-func (g *Gate) queue(front bool) *pass {
+// queue returns a place in the queue without a limit on its length.
+func (g *Gate) queue() *pass {
 	if g == nil {
 		return nil
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	p := newPass(g)
-	if front {
-		g.binds = append([]*pass{p}, g.binds...)
-	} else {
-		g.binds = append(g.binds, p)
-	}
-	return p
+	g.waitingBinds++
+	return &pass{gate: g, share: g.binds, waiting: &g.waitingBinds}
 }
 
 // queueRelease returns a place among the releases.
@@ -138,18 +135,15 @@ func (g *Gate) queueRelease() *pass {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	p := newPass(g)
-	p.ready = true
-	g.unbinds = append(g.unbinds, p)
-	g.pump()
-	return p
+	g.waitingUnbinds++
+	return &pass{gate: g, share: g.unbinds, waiting: &g.waitingUnbinds}
 }
 
 // expect estimates the time until a call completes with this number of calls ahead of it. Without running calls, it
 // ignores earlier durations: otherwise those of a slow period would remain.
 func (g *Gate) expect(now time.Time, ahead int) time.Duration {
 	wait := max(0, g.closed.Sub(now))
-	ahead += min(len(g.unbinds), ahead/turnOfReleases)
+	ahead += min(g.waitingUnbinds, ahead/turnOfReleases)
 	if g.limiter != nil {
 		tokens := g.limiter.TokensAt(now)
 		if g.reopening {
@@ -162,7 +156,7 @@ func (g *Gate) expect(now time.Time, ahead int) time.Duration {
 	if g.limit.Parallel > 0 {
 		wait = max(wait, time.Duration((g.running+ahead)/g.limit.Parallel)*g.typical)
 	}
-	if g.running > 0 || len(g.binds) > 0 {
+	if g.running > 0 || g.waitingBinds > 0 {
 		wait += g.typical
 	}
 	return wait
@@ -191,48 +185,11 @@ func (g *Gate) promise(now time.Time, late time.Duration, n int) time.Duration {
 	return max(firstReturn, g.promised.Sub(now)).Round(time.Millisecond)
 }
 
-// pump starts all calls that may run. The caller holds the mutex.
-func (g *Gate) pump() {
-	for {
-		line, at := g.next()
-		if line == nil || g.limit.Parallel > 0 && g.running >= g.limit.Parallel {
-			return
-		}
-		now := g.clock.Now()
-		if pause := g.pause(now); pause > 0 {
-			g.wake(now, pause)
-			return
-		}
-		if line == &g.unbinds || len(g.unbinds) == 0 {
-			g.passed = 0
-		} else {
-			g.passed++
-		}
-		p := (*line)[at]
-		*line = append((*line)[:at:at], (*line)[at+1:]...)
-		g.running++
-		p.grant(now)
-	}
-}
-
-// next returns the queue and the index of the next call, or nil.
-func (g *Gate) next() (*[]*pass, int) {
-	if len(g.unbinds) > 0 && g.passed >= turnOfReleases-1 {
-		return &g.unbinds, 0
-	}
-	for i, p := range g.binds {
-		if p.ready {
-			return &g.binds, i
-		}
-	}
-	if len(g.unbinds) > 0 {
-		return &g.unbinds, 0
-	}
-	return nil, 0
-}
-
 // pause returns the time that the next call must wait. If it is 0, the call is counted.
-func (g *Gate) pause(now time.Time) time.Duration {
+func (g *Gate) pause() time.Duration {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	now := g.clock.Now()
 	if closed := g.closed.Sub(now); closed > 0 {
 		return closed
 	}
@@ -253,123 +210,126 @@ func (g *Gate) pause(now time.Time) time.Duration {
 	return pause
 }
 
-// wake pumps again after a pause.
-func (g *Gate) wake(now time.Time, pause time.Duration) {
-	due := now.Add(pause)
-	if g.timer != nil {
-		if !due.Before(g.alarm) {
-			return // it is found then how long is still to wait
+// open waits until the cloud may be called.
+func (g *Gate) open(ctx context.Context) error {
+	for {
+		pause := g.pause()
+		if pause <= 0 {
+			return ctx.Err()
 		}
-		g.timer.Stop()
+		select {
+		case <-g.clock.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	g.alarm = due
-	// In a goroutine, because the caller may hold the clock's lock.
-	g.timer = g.clock.AfterFunc(pause, func() { go g.ring(due) })
 }
 
-func (g *Gate) ring(due time.Time) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if g.alarm.Equal(due) {
-		g.timer = nil
-	}
-	g.pump()
-}
-
-// pass is a place in the queue of a gate, and then the leave to make one call. It is used once, and must be ended or canceled. A nil pass is
-// that of a gate that does not exist.
+// pass is a place in the queue of a gate for one call. It is used once, or canceled. A nil pass is that of a gate that
+// does not exist.
 type pass struct {
-	gate    *Gate
-	granted chan struct{}
-
-	// The mutex of the gate guards the following fields. A pass that is not ready is skipped.
-	ready, running, over bool
-	since                time.Time
-}
-
-func newPass(g *Gate) *pass { return &pass{gate: g, granted: make(chan struct{})} }
-
-// grant gives the leave. The mutex is held.
-func (p *pass) grant(now time.Time) {
-	p.running, p.since = true, now
-	close(p.granted)
+	gate  *Gate
+	share *semaphore.Weighted
+	// waiting counts the place while over is false. The mutex of the gate guards both.
+	waiting *int
+	over    bool
 }
 
 // wait returns when the call may be made.
 func (p *pass) wait(ctx context.Context) error {
-	if p == nil {
-		return nil
-	}
-	p.gate.mutex.Lock()
-	if p.ready = true; !p.running {
-		p.gate.pump()
-	}
-	p.gate.mutex.Unlock()
-	select {
-	case <-p.granted:
-		return nil
-	case <-ctx.Done():
-		p.cancel()
-		return fmt.Errorf("%w: %s had no time for it: %w", network.ErrUnavailable, p.gate.name, ctx.Err())
-	}
-}
-
-// do waits, and makes the call.
-func (p *pass) do(ctx context.Context, call func() error) error {
-	if err := p.wait(ctx); err != nil {
+	g := p.gate
+	if err := p.share.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	err := errors.New("the call has panicked")
-	defer func() { p.end(err) }()
-	err = call()
-	return err
+	if err := g.line.Acquire(ctx, 1); err != nil {
+		p.share.Release(1)
+		return err
+	}
+	defer g.line.Release(1)
+	defer p.share.Release(1) // first, so that the next one of the kind gets in line behind the others
+	if g.slots != nil {
+		if err := g.slots.Acquire(ctx, 1); err != nil {
+			return err
+		}
+	}
+	if err := g.open(ctx); err != nil {
+		g.leave()
+		return err
+	}
+	return nil
 }
 
-// end records the result of the call. If the cloud requested a pause, it closes the gate for that time.
-func (p *pass) end(err error) {
+// leave gives the slot of a call back.
+func (g *Gate) leave() {
+	if g.slots != nil {
+		g.slots.Release(1)
+	}
+}
+
+// do makes the call when its turn comes. If the cloud requests a pause and the context lasts longer, it is made again
+// after the pause, before all that wait.
+func (p *pass) do(ctx context.Context, call func() error) error {
 	if p == nil {
-		return
+		return call()
 	}
 	g := p.gate
+	err := p.wait(ctx)
+	if p.cancel(); err != nil {
+		return fmt.Errorf("%w: %s had no time for it: %w", network.ErrUnavailable, g.name, err)
+	}
+	defer g.leave()
+	g.begin(1)
+	defer g.begin(-1)
+	for {
+		began := g.clock.Now()
+		err := call()
+		after := g.ended(began, err)
+		deadline, bounded := ctx.Deadline()
+		if after == 0 || p.share == g.unbinds || bounded && deadline.Sub(g.clock.Now()) <= after {
+			return err
+		}
+		if err := g.open(ctx); err != nil {
+			return fmt.Errorf("%w: %s had no time for it: %w", network.ErrUnavailable, g.name, err)
+		}
+	}
+}
+
+// begin counts running calls.
+func (g *Gate) begin(change int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if !p.running || p.over {
-		return
-	}
-	p.over = true
-	g.running--
+	g.running += change
+}
+
+// ended records the duration and the result of a call. If the cloud requested a pause, it closes the gate for that time,
+// and returns it.
+func (g *Gate) ended(began time.Time, err error) time.Duration {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
 	now := g.clock.Now()
-	took := now.Sub(p.since)
+	took := now.Sub(began)
 	if g.typical == 0 {
 		g.typical = took
 	}
 	g.typical += (took - g.typical) / weight
-	if after := retryAfter(err); after > 0 && now.Add(after).After(g.closed) {
+	after := retryAfter(err)
+	if after > 0 && now.Add(after).After(g.closed) {
 		g.closed, g.reopening = now.Add(after), true
 	}
-	g.pump()
+	return after
 }
 
-// cancel gives the place, or the leave, back; a pass that has ended stays so.
+// cancel gives the place back; one that was used or given back stays so.
 func (p *pass) cancel() {
 	if p == nil {
 		return
 	}
-	g := p.gate
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	if p.over {
-		return
+	p.gate.mutex.Lock()
+	defer p.gate.mutex.Unlock()
+	if !p.over {
+		p.over = true
+		*p.waiting--
 	}
-	p.over = true
-	if p.running {
-		g.running--
-	} else if i := slices.Index(g.binds, p); i >= 0 {
-		g.binds = slices.Delete(g.binds, i, i+1)
-	} else if i := slices.Index(g.unbinds, p); i >= 0 {
-		g.unbinds = slices.Delete(g.unbinds, i, i+1)
-	}
-	g.pump()
 }
 
 // retryAfter returns the pause that a cloud requested, or 0.
