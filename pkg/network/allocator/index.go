@@ -11,7 +11,6 @@ package allocator
 
 import (
 	"encoding/binary"
-	"iter"
 	"math/bits"
 	"net/netip"
 	"sort"
@@ -121,25 +120,8 @@ func (x *Index) Next(first, last netip.Addr, jump uint64) (netip.Addr, bool) {
 	return x.space.Address(uint32(position)), true
 }
 
-// All iterates over the taken addresses in undefined order.
-func (x *Index) All() iter.Seq[netip.Addr] {
-	return func(yield func(netip.Addr) bool) {
-		taken := roaring.Flip(x.free, 0, x.space.size)
-		for positions := taken.Iterator(); positions.HasNext(); {
-			if !yield(x.space.Address(positions.Next())) {
-				return
-			}
-		}
-		for address := range x.others {
-			if !yield(address) {
-				return
-			}
-		}
-	}
-}
-
-// Replace copies the content of another index of the same space. The search position stays.
-func (x *Index) Replace(by *Index) { x.free, x.others, x.room = by.free, by.others, by.room }
+// Continue continues the search for a free position where that of another index of the same space was.
+func (x *Index) Continue(from *Index) { x.next = from.next }
 
 // Jump moves the start of the next choice to a place that seed determines.
 func (x *Index) Jump(seed uint64) {

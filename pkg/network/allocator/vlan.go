@@ -76,8 +76,8 @@ func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 	return 0, false
 }
 
-// Replace copies the content of another set. The search position stays.
-func (v *VLANs) Replace(by *VLANs) { v.taken = by.taken }
+// Continue continues the search for a free VLAN where that of another set was.
+func (v *VLANs) Continue(from *VLANs) { v.next = from.next }
 
 // Jump moves the start of the next choice between first and last to a place that seed determines.
 func (v *VLANs) Jump(first, last uint16, seed uint64) {

@@ -6,8 +6,11 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
-// hints caches the rows as this process last saw them: used addresses and VLANs, rows with an expiry, and quota counts.
+// hints caches the rows as this process last saw them: used addresses and VLANs, and rows with an expiry.
 // It is updated at start, after each own commit and by the watch.
 type hints struct {
 	mutex  sync.Mutex
@@ -25,11 +28,11 @@ type hints struct {
 	strays strays
 	// expiring are the rows in quarantine and the tombstones.
 	expiring map[string]expiry
-	// counts are the values of the rows of quotas.
-	counts map[string][]byte
 	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
-	inFlight  map[string]*inFlight
+	// changed holds the keys of rows that were applied during a rebuild; nil if there is none.
+	changed  map[string]struct{}
+	inFlight map[string]*inFlight
 	// revision is the last one that the watch has delivered, and ahead are own commits that it has not delivered yet.
 	revision int64
 	ahead    map[string]ownCommit
@@ -39,7 +42,6 @@ type hints struct {
 
 func (h *hints) init(pools map[string]*pool) {
 	h.pools, h.vlans, h.strays = pools, map[network.Trunk]*allocator.VLANs{}, strays{}
-	h.counts = map[string][]byte{}
 	h.uncertain, h.inFlight, h.ahead = map[string]struct{}{}, map[string]*inFlight{}, map[string]ownCommit{}
 	h.expiring = map[string]expiry{}
 }
@@ -141,6 +143,9 @@ func (h *hints) load(key string, value []byte, delay time.Duration) error {
 	if f := h.inFlight[key]; f != nil {
 		f.version++
 	}
+	if h.changed != nil {
+		h.changed[key] = struct{}{}
+	}
 	kind, _, _ := strings.Cut(key, "/")
 	switch kind + "/" {
 	case prefixAddress, prefixVLAN, prefixMAC:
@@ -148,10 +153,6 @@ func (h *hints) load(key string, value []byte, delay time.Duration) error {
 	case prefixOwner:
 		if _, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner)); err != nil {
 			return fmt.Errorf("reading the row %s: %w", key, err)
-		}
-	case prefixQuota:
-		if h.counts[key] = bytes.Clone(value); value == nil {
-			delete(h.counts, key)
 		}
 	case prefixTombstone:
 		released, _ := parseTombstone(value) // a broken one is removed
@@ -214,6 +215,9 @@ func (h *hints) markUncertain(keys []string) {
 	defer h.mutex.Unlock()
 	for _, key := range keys {
 		h.uncertain[key] = struct{}{}
+		if h.changed != nil {
+			h.changed[key] = struct{}{}
+		}
 		if value, resting := h.expiring[key]; !resting || value.until.IsZero() {
 			_ = h.mark(key, true)
 		}
@@ -248,30 +252,26 @@ type follower struct{ *Ledger }
 
 // Begin implements Observer. The hints are rebuilt; rows that are committed during the scan follow as changes.
 func (f follower) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
-	l := f.Ledger
-	l.changing.RLock() // the pools must not be replaced
-	defer l.changing.RUnlock()
-	var fresh hints
-	pools := map[string]*pool{}
-	l.hints.mutex.Lock()
-	for name, of := range l.hints.pools {
-		made, err := newPool(of.Pool)
-		if err != nil {
-			l.hints.mutex.Unlock()
-			return err
-		}
-		pools[name] = made
+	f.changing.RLock() // the pools must not be replaced
+	defer f.changing.RUnlock()
+	var settings []Pool
+	f.hints.mutex.Lock()
+	for _, of := range f.hints.pools {
+		settings = append(settings, of.Pool)
 	}
-	l.hints.mutex.Unlock()
-	fresh.init(pools)
-	if err := scan(func(key string, value []byte) error { _ = fresh.load(key, value, patience); return nil }); err != nil {
+	abandoned := f.hints.abandoned
+	f.hints.mutex.Unlock()
+	pools, err := newPools(settings)
+	if err != nil {
 		return err
 	}
-	l.hints.replace(&fresh, revision)
-	if l.hints.abandoned != nil {
-		l.hints.abandoned()
+	err = f.rebuild(context.Background(), pools, revision, func(fresh *hints) error {
+		return scan(func(key string, value []byte) error { _ = fresh.load(key, value, patience); return nil })
+	})
+	if err == nil && abandoned != nil {
+		abandoned()
 	}
-	return nil
+	return err
 }
 
 // Change implements Observer.
@@ -283,20 +283,36 @@ func (f follower) Change(revision int64, key string, value []byte) error {
 	return nil
 }
 
-// replace takes over the hints of a scan. The search for free things continues where it was.
-func (h *hints) replace(fresh *hints, revision int64) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	for name, of := range h.pools {
-		for i, index := range of.indexes {
-			index.Replace(fresh.pools[name].indexes[i])
-		}
-		of.blocked = fresh.pools[name].blocked
+// rebuild replaces the hints by those of a scan at a revision or later, for these pools. Rows that change meanwhile are read again. It fails if
+// the scan does.
+func (l *Ledger) rebuild(ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error) error {
+	l.hints.mutex.Lock()
+	l.hints.changed = map[string]struct{}{}
+	l.hints.mutex.Unlock()
+	var fresh hints
+	fresh.init(pools)
+	err := scan(&fresh)
+	l.hints.mutex.Lock()
+	if err == nil {
+		l.hints.replace(&fresh, revision)
 	}
-	for trunk, vlans := range h.vlans {
-		if by := fresh.vlans[trunk]; by != nil {
-			vlans.Replace(by)
-			fresh.vlans[trunk] = vlans
+	changed := slices.Collect(maps.Keys(l.hints.changed))
+	l.hints.changed = nil
+	l.hints.mutex.Unlock()
+	if err == nil {
+		l.correct(ctx, changed)
+	}
+	return err
+}
+
+// replace takes over the hints of a scan. The search for free things continues where it was. The caller holds the mutex.
+func (h *hints) replace(fresh *hints, revision int64) {
+	for name, of := range fresh.pools {
+		of.continueFrom(h.pools[name])
+	}
+	for trunk, vlans := range fresh.vlans {
+		if was := h.vlans[trunk]; was != nil {
+			vlans.Continue(was)
 		}
 	}
 	for key, row := range h.expiring {
@@ -304,14 +320,14 @@ func (h *hints) replace(fresh *hints, revision int64) {
 			fresh.expiring[key] = row
 		}
 	}
-	h.vlans, h.strays, h.expiring, h.counts = fresh.vlans, fresh.strays, fresh.expiring, fresh.counts
+	h.pools, h.vlans, h.strays, h.expiring = fresh.pools, fresh.vlans, fresh.strays, fresh.expiring
 	h.uncertain = map[string]struct{}{}
 	for _, f := range h.inFlight {
 		f.version++
 	}
-	h.revision = revision
+	h.revision = max(h.revision, revision)
 	for key, own := range h.ahead {
-		if own.revision <= revision {
+		if own.revision <= h.revision {
 			delete(h.ahead, key)
 		} else {
 			_ = h.load(key, own.value, 0)
@@ -344,12 +360,6 @@ func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
 	row = h.expiring[tombstoneKey(owner)].row
 	released, _ = parseTombstone(row)
 	return row, released
-}
-
-func (h *hints) count(key string) []byte {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.counts[key]
 }
 
 // expiry is a row to remove at a time: a resource in quarantine, or a tombstone, which has a zero until.

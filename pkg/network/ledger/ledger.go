@@ -352,7 +352,8 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	if l.inForce(made) {
+	same, drained := l.inForce(made)
+	if same && !drained && l.accepted {
 		return nil, nil
 	}
 	if refuse != nil {
@@ -360,27 +361,26 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 			return refused, err
 		}
 	}
-	l.hints.mutex.Lock()
-	defer l.hints.mutex.Unlock()
-	l.hints.exchange(made)
+	if !same {
+		err := l.rebuild(ctx, made, 0, func(fresh *hints) error {
+			return l.store.Scan(ctx, "", func(key, value []byte) error { _ = fresh.load(string(key), value, 0); return nil })
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger: %w", err)
+		}
+	}
 	l.accepted = refuse != nil
 	return nil, nil
 }
 
-// inForce reports whether the pools equal the last accepted ones, and all their addresses are inside of ranges. Other
-// pools were accepted.
-func (l *Ledger) inForce(made map[string]*pool) bool {
+// inForce reports whether the pools equal the active ones, and whether one of them has addresses outside of its ranges.
+func (l *Ledger) inForce(made map[string]*pool) (same, drained bool) {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
-	if !l.accepted {
-		return false
-	}
 	for name, of := range made {
-		if len(of.Subnets) > 0 && len(l.hints.strays[name]) > 0 {
-			return false
-		}
+		drained = drained || len(of.Subnets) > 0 && len(l.hints.strays[name]) > 0
 	}
-	return maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) })
+	return maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) }), drained
 }
 
 // Follow applies commits of other servers until ctx ends. It returns immediately if the store is not shared, and
@@ -493,7 +493,7 @@ func (l *Ledger) Usage(pool string) Usage {
 			resting[len(digits) > 8]++
 		}
 	}
-	u := Usage{Quotas: map[string]int{}}
+	u := Usage{}
 	for i, index := range of.indexes {
 		bits := of.Subnets[i].Prefix.Addr().BitLen()
 		rests := min(resting[bits == 128], index.Len())
@@ -505,11 +505,6 @@ func (l *Ledger) Usage(pool string) Usage {
 		u.VLANs = int(of.LastVLAN) - int(of.FirstVLAN) + 1
 		for _, trunk := range h.vlans {
 			u.TakenVLANs = max(u.TakenVLANs, trunk.Taken(of.FirstVLAN, of.LastVLAN))
-		}
-	}
-	for key, value := range h.counts {
-		if name, ok := strings.CutPrefix(key, prefixQuota+pool+"/"); ok {
-			u.Quotas[name], _ = parseCount(key, value)
 		}
 	}
 	return u

@@ -230,43 +230,11 @@ func (h *hints) freeAddress(name string, address netip.Addr) {
 	}
 }
 
-// exchange replaces the pools. Addresses known as taken stay taken. The caller holds the mutex.
-func (h *hints) exchange(made map[string]*pool) {
-	fresh := strays{}
-	inherit := func(name string, address netip.Addr) {
-		now := made[name]
-		if now != nil {
-			now.note(address)
-		}
-		if !now.gives(address) {
-			fresh.add(name, address)
-		}
-	}
-	for name, old := range h.pools {
-		old.unblockAll()
-		now := made[name]
-		for i, subnet := range old.Subnets {
-			if at := now.family(subnet.Prefix.Addr()); at >= 0 && now.Subnets[at].Dynamic.Equal(subnet.Dynamic) {
-				if now.indexes[at] = old.indexes[i]; equalSets(now.Subnets[at].Static, subnet.Static) {
-					continue // it was outside of all ranges before as well
-				}
-			}
-			for address := range old.indexes[i].All() {
-				inherit(name, address)
-			}
-		}
-	}
-	for name, addresses := range h.strays {
-		for address := range addresses {
-			inherit(name, address)
-		}
-	}
-	h.pools, h.strays = made, fresh
-	for _, addresses := range fresh {
-		for address := range addresses {
-			for _, of := range made {
-				of.block(address)
-			}
+// continueFrom continues the search for free addresses where that of the same pool was, as far as its ranges are the same.
+func (p *pool) continueFrom(old *pool) {
+	for i, subnet := range p.Subnets {
+		if at := old.family(subnet.Prefix.Addr()); at >= 0 && old.Subnets[at].Dynamic.Equal(subnet.Dynamic) {
+			p.indexes[i].Continue(old.indexes[at])
 		}
 	}
 }
@@ -298,17 +266,4 @@ func (p *pool) unblock(address netip.Addr) {
 	if delete(p.blocked, address); is && !own {
 		p.indexes[p.family(address)].Free(address)
 	}
-}
-
-func (p *pool) unblockAll() {
-	for address := range p.blocked {
-		p.unblock(address)
-	}
-}
-
-func equalSets(a, b *netipx.IPSet) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Equal(b)
 }

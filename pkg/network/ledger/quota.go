@@ -55,15 +55,12 @@ func (c *choice) count(ctx context.Context, counts map[string][]byte) error {
 		key := quotaKey(c.in.Pool, quota.Name)
 		was, counted := counts[key]
 		if !counted {
-			was = c.hints.count(key)
-		}
-		n, err := parseCount(key, was)
-		if err == nil && n >= quota.Limit && !counted && c.Shared() {
-			if err = c.refresh(ctx, key); err == nil { // another server may have freed something
-				was = c.hints.count(key)
-				n, err = parseCount(key, was)
+			var err error
+			if was, err = c.store.Get(ctx, key); err != nil {
+				return fmt.Errorf("reading the ledger: %w", err)
 			}
 		}
+		n, err := parseCount(key, was)
 		if err != nil {
 			return err
 		}
@@ -142,8 +139,6 @@ type Usage struct {
 	Families []FamilyUsage
 	// VLANs is the number of VLANs of each trunk, and TakenVLANs how many are used on the trunk that has the fewest left.
 	VLANs, TakenVLANs int
-	// Quotas are the counts of the quotas in use.
-	Quotas map[string]int
 }
 
 // FamilyUsage describes the usage of one family; the numbers are as in Usage.

@@ -39,7 +39,7 @@ func TestUsageByFamily(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ledger.Usage{
-		Size: 4 + 255, Held: 3, Resting: 2, VLANs: 11, TakenVLANs: 2, Quotas: map[string]int{},
+		Size: 4 + 255, Held: 3, Resting: 2, VLANs: 11, TakenVLANs: 2,
 		Families: []ledger.FamilyUsage{{Bits: 32, Size: 4, Held: 1, Resting: 1}, {Bits: 128, Size: 255, Held: 2, Resting: 1}},
 	}
 	if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {

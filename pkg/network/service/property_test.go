@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,21 +237,19 @@ func (c *chaos) check() (problems []string) {
 		}
 		return nil
 	})
-	rows := map[string]string{}
+	rows, counted := map[string]string{}, map[string]int{}
 	_ = c.inner.Scan(ctx, "", func(key, value []byte) error {
-		switch kind, _, _ := strings.Cut(string(key), "/"); kind {
-		case "owner", "format", "quota", "tombstone":
+		switch kind, rest, _ := strings.Cut(string(key), "/"); kind {
+		case "owner", "format", "tombstone":
+		case "quota":
+			counted[strings.Replace(rest, "/", " ", 1)], _ = strconv.Atoi(string(value))
 		default:
 			rows[string(key)] = string(value)
 		}
 		return nil
 	})
-	counted := map[string]int{}
 	for _, pool := range []string{"plain", "cloudy"} {
 		u := c.ledger.Usage(pool)
-		for name, n := range u.Quotas {
-			counted[pool+" "+name] = n
-		}
 		if u.Held != held[pool] || u.Resting != 0 {
 			complain("of the pool %s memory says %+v, where %d are held", pool, u, held[pool])
 		}
