@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
@@ -26,106 +28,81 @@ type Options struct {
 	// the server cannot query holders.
 	GC func(ctx context.Context, dryRun bool, each func(Suspect) error) error
 	// Requests are how many are served at a time. Default 4.
-	Requests int
-	// Stall is how long a caller may take no byte of an answer, and Budget bounds all of it. Defaults 30 seconds and one hour.
-	Stall, Budget time.Duration
+	Requests int64
 }
 
-// maximumBody limits the body of a request, in bytes. Requests contain filters or owners.
-const maximumBody = 64 << 10
+const (
+	// maximumBody limits the body of a request, in bytes. Requests contain filters or owners.
+	maximumBody = 64 << 10
+	// stall is how long a caller may take no byte of an answer.
+	stall = 30 * time.Second
+)
 
-type handler struct {
-	Options
-	slots chan struct{}
-}
+type handler struct{ Options }
 
 // New returns the handler of a server.
 func New(o Options) http.Handler {
-	o.Stall, o.Budget = cmp.Or(o.Stall, 30*time.Second), cmp.Or(o.Budget, time.Hour)
-	h := &handler{Options: o, slots: make(chan struct{}, cmp.Or(o.Requests, 4))}
-	mux := http.NewServeMux()
-	mux.Handle("GET /v1/rows", h.guard(h.rows))
-	mux.Handle("POST /v1/release", h.guard(h.release))
-	mux.Handle("POST /v1/gc", h.guard(h.gc))
-	mux.Handle("/", h.guard(func(context.Context, *answer, *http.Request) error {
-		return &Problem{http.StatusNotFound, "the server knows no such request: is it of another version?"}
-	}))
+	h, mux := &handler{o}, http.NewServeMux()
+	slots := semaphore.NewWeighted(cmp.Or(o.Requests, 4))
+	for pattern, serve := range map[string]func(*http.Request, func(any) error) error{
+		"GET /v1/rows": h.rows, "POST /v1/release": h.release, "POST /v1/gc": h.gc,
+		"/": func(*http.Request, func(any) error) error {
+			return &Problem{http.StatusNotFound, "the server knows no such request: is it of another version?"}
+		},
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			a := &answer{w: w}
+			if !slots.TryAcquire(1) {
+				a.end(&Problem{http.StatusTooManyRequests, "the server is busy with other requests of this kind; try again later"})
+				return
+			}
+			defer slots.Release(1)
+			r.Body = http.MaxBytesReader(w, r.Body, maximumBody)
+			a.end(serve(r, a.send))
+		})
+	}
 	return mux
 }
 
-// guard limits the resources of a request, and writes the end of the answer.
-func (h *handler) guard(serve func(context.Context, *answer, *http.Request) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := &answer{w: w, control: http.NewResponseController(w), stall: h.Stall}
-		select {
-		case h.slots <- struct{}{}:
-			defer func() { <-h.slots }()
-		default:
-			a.end(&Problem{http.StatusTooManyRequests, "the server is busy with other requests of this kind; try again later"})
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), h.Budget)
-		defer cancel()
-		a.extend(h.Stall)
-		r.Body = http.MaxBytesReader(w, r.Body, maximumBody)
-		a.end(serve(ctx, a, r))
-	})
-}
-
-func (h *handler) rows(ctx context.Context, a *answer, r *http.Request) error {
+func (h *handler) rows(r *http.Request, send func(any) error) error {
 	query := r.URL.Query()
 	if !query.Has("key") {
-		return h.Store.Scan(ctx, query.Get("prefix"), func(key, value []byte) error { return a.send(row{string(key), value}) })
+		return h.Store.Scan(r.Context(), query.Get("prefix"), func(key, value []byte) error { return send(row{string(key), value}) })
 	}
-	value, err := h.Store.Get(ctx, query.Get("key"))
+	value, err := h.Store.Get(r.Context(), query.Get("key"))
 	if err != nil || value == nil {
 		return err
 	}
-	return a.send(row{query.Get("key"), value})
+	return send(row{query.Get("key"), value})
 }
 
-func (h *handler) release(ctx context.Context, a *answer, r *http.Request) error {
+func (h *handler) release(r *http.Request, send func(any) error) error {
 	var wanted released
-	if err := decode(r, &wanted); err != nil {
-		return err
+	if err := ledger.DecodeStrictly(r.Body, &wanted); err != nil {
+		return &Problem{http.StatusBadRequest, "the request cannot be read: " + err.Error()}
 	}
-	held, err := ledger.Find(ctx, h.Store, wanted.Owner)
+	held, err := ledger.Find(r.Context(), h.Store, wanted.Owner)
+	if err == nil {
+		err = h.Release(r.Context(), wanted.Owner)
+	}
 	if err != nil {
 		return err
 	}
-	a.extend(h.Budget + h.Stall)
-	if err := h.Release(ctx, wanted.Owner); err != nil {
-		return err
-	}
-	return a.send(held)
+	return send(held)
 }
 
-func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
+func (h *handler) gc(r *http.Request, send func(any) error) error {
 	if h.GC == nil {
 		return ErrNoCluster
 	}
-	a.extend(h.Budget + h.Stall)
-	return h.GC(ctx, r.URL.Query().Get("dryRun") == "true", func(s Suspect) error { return a.send(s) })
-}
-
-// decode reads the body of a request.
-func decode(r *http.Request, into any) error {
-	if err := ledger.DecodeStrictly(r.Body, into); err != nil {
-		return &Problem{http.StatusBadRequest, "the request cannot be read: " + err.Error()}
-	}
-	return nil
+	return h.GC(r.Context(), r.URL.Query().Get("dryRun") == "true", func(s Suspect) error { return send(s) })
 }
 
 // answer writes the lines of an answer.
 type answer struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	stall   time.Duration
-	began   bool
+	w     http.ResponseWriter
+	began bool
 }
-
-// extend lets the caller have so much time for the next bytes. Where the writer has no deadlines, the listener's hold.
-func (a *answer) extend(by time.Duration) { _ = a.control.SetWriteDeadline(time.Now().Add(by)) }
 
 // send writes a value.
 func (a *answer) send(value any) error {
@@ -137,7 +114,7 @@ func (a *answer) send(value any) error {
 }
 
 func (a *answer) line(status int, m message) error {
-	a.extend(a.stall)
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(stall)) // without deadlines, the listener's hold
 	if !a.began {
 		a.w.Header().Set("Content-Type", "application/x-ndjson")
 		a.w.WriteHeader(status)
