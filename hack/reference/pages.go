@@ -198,8 +198,8 @@ func writeNetworkProfile(out *bytes.Buffer, schema *Schema) {
 	networkFields(out, schema, config, "")
 	fmt.Fprintf(out, "\n## Variables of expressions\n\nFacts of `devices` see only `device`. Clouds see "+
 		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
-	writeVariables(out, policy.Variables(), policy.Summary)
-	writeObjects(out, "###", policy.Variables(), policy.Summary)
+	writeVariables(out, policy.Variables(), summary)
+	writeObjects(out, "###", policy.Variables(), summary)
 }
 
 // networkFields writes the fields of a schema and of its references. The configuration of a device has a separate table
