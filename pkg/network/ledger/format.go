@@ -46,31 +46,17 @@ func CheckFormat(ctx context.Context, store Store) error {
 
 // Empty reports whether a store has no rows except the row of the format. It fails if the store does.
 func Empty(ctx context.Context, store Store) (bool, error) {
-	some, err := hasRows(ctx, store, "")
-	return !some && err == nil, err
-}
-
-// HasRecords reports whether a store contains records. It fails if the store does.
-func HasRecords(ctx context.Context, store Store) (bool, error) {
-	return hasRows(ctx, store, prefixRecord)
-}
-
-// hasRows reports whether a store has rows with a prefix, except the row of the format.
-func hasRows(ctx context.Context, store Store, prefix string) (bool, error) {
 	stop := errors.New("a row")
-	err := store.Scan(ctx, prefix, func(key, _ []byte) error {
+	err := store.Scan(ctx, "", func(key, _ []byte) error {
 		if string(key) == keyFormat {
 			return nil
 		}
 		return stop
 	})
-	if errors.Is(err, stop) {
-		return true, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, stop) {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
-	return false, nil
+	return err == nil, nil
 }
 
 // Importing returns the checksum of an unfinished import into a store, or an empty string. Other errors are those of

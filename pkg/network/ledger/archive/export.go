@@ -41,14 +41,6 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 	if err := ledger.CheckFormat(ctx, store); err != nil {
 		return done, err
 	}
-	version := versionPlain
-	records, err := ledger.HasRecords(ctx, store)
-	if err != nil {
-		return done, err
-	}
-	if records {
-		version = versionRecords
-	}
 	buffered, sum := bufio.NewWriterSize(out, 1<<16), sha256.New()
 	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
 	lines.SetEscapeHTML(false) // stored JSON is written as it is
@@ -75,9 +67,6 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 	})
 	if err != nil {
 		return done, err
-	}
-	if done.Records > 0 && !records {
-		return done, writing(errors.New("there was no record when the export began; begin it again"))
 	}
 	done.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return done, writing(errors.Join(lines.Encode(body{End: &done.Summary}), buffered.Flush()))

@@ -8,7 +8,7 @@
 //	{"format":"graft-ledger","version":1}
 //	{"allocation":{…}}                             as network.Allocation
 //	{"resting":{"pool":…,"address":…,"until":…}}   or trunk and vlan, or mac
-//	{"record":{"key":…,"value":{…}}}               a row of another package; then the version is 2
+//	{"record":{"key":…,"value":{…}}}               a row of another package
 //	{"end":{"allocations":1,"resting":1,"records":1,"sha256":"…"}}
 //
 // The checksum covers all lines before the last one. The same ledger always produces the same bytes. It uses no
@@ -24,11 +24,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// The versions: one that every Graft can read completely, and one with records, which older programs refuse because
-// they would lose them.
+// The name and the version of the format. Earlier builds wrote the second version for exports with records.
 const (
 	formatName     = "graft-ledger"
-	versionPlain   = 1
+	version        = 1
 	versionRecords = 2
 )
 

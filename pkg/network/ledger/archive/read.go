@@ -53,11 +53,10 @@ func Read(in io.Reader, each func(line int, rows []ledger.Change) error) (Summar
 
 // reader reads an archive line by line.
 type reader struct {
-	lines   *bufio.Scanner
-	number  int
-	sum     hash.Hash
-	version int
-	count   Summary
+	lines  *bufio.Scanner
+	number int
+	sum    hash.Hash
+	count  Summary
 }
 
 // next returns the next line without its end, or io.EOF.
@@ -84,10 +83,9 @@ func (r *reader) head() error {
 		return &Error{r.number, err}
 	case json.Unmarshal(line, &first) != nil || first.Format != formatName:
 		return ErrForeign
-	case first.Version != versionPlain && first.Version != versionRecords:
-		return fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d", ledger.ErrFormat, first.Version, versionPlain, versionRecords)
+	case first.Version != version && first.Version != versionRecords:
+		return fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d", ledger.ErrFormat, first.Version, version, versionRecords)
 	}
-	r.version = first.Version
 	r.note(line)
 	return nil
 }
@@ -118,9 +116,7 @@ func (r *reader) line() ([]ledger.Change, error) {
 		row, err := b.Resting.row()
 		return []ledger.Change{row}, err
 	}
-	if r.count.Records++; r.version < versionRecords {
-		return nil, fmt.Errorf("an export of version %d has no records", r.version)
-	}
+	r.count.Records++
 	row, err := ledger.RecordRow(b.Record.Key, b.Record.Value)
 	return []ledger.Change{row}, err
 }
