@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/utils/clock"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
@@ -22,7 +22,6 @@ type orphans struct {
 	period      time.Duration
 	// remove deletes the bindings; otherwise they are only reported.
 	remove bool
-	clock  clock.WithTicker
 	log    logr.Logger
 
 	found    *prometheus.GaugeVec
@@ -38,7 +37,7 @@ func (p *Parts) newOrphans(log logr.Logger, failures prometheus.Counter) *orphan
 	}
 	o := &orphans{
 		clouds: p.Reloader.Service().Clouds, allocations: p.Reloader.Ledger().All,
-		period: p.Config.Leaks.Period.Duration, remove: p.Config.Leaks.Mode == "free", clock: clock.RealClock{}, log: log,
+		period: p.Config.Leaks.Period.Duration, remove: p.Config.Leaks.Mode == "free", log: log,
 		found: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_cloud_orphans", Help: "Bindings of a cloud without an allocation at the last search, by cloud.",
 		}, []string{"cloud"}),
@@ -53,20 +52,13 @@ func (p *Parts) newOrphans(log logr.Logger, failures prometheus.Counter) *orphan
 
 // run searches periodically until the context ends.
 func (o *orphans) run(ctx context.Context) {
-	ticker := o.clock.NewTicker(o.period)
-	defer ticker.Stop()
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for name, of := range o.clouds() {
 			if lister, ok := of.(cloud.Lister); ok && ctx.Err() == nil {
 				o.search(ctx, name, lister)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-	}
+	}, o.period)
 }
 
 // search looks at one cloud.
