@@ -115,13 +115,13 @@ func (a *allocation) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.search.allocated(candidates(held))
+	found, err := a.search.allocated(held)
 	if err != nil {
 		return err
 	}
 	if found != nil {
-		if a.owner = found.owner; found.held.State != network.Releasing {
-			a.held = found.held
+		if a.owner = found.Owner; found.State != network.Releasing {
+			a.held = found
 		}
 		return nil
 	}

@@ -158,13 +158,13 @@ func (h *handler) release(ctx context.Context, r *request) (any, error) {
 		return nil, err
 	}
 	by := search{who: identify(r.Device), addresses: addresses(r.listed())}
-	found := by.released(candidates(held))
+	found := by.released(held)
 	if key, unknown := by.key(uid); len(found) == 0 && unknown == nil {
 		return nil, h.Service.Release(ctx, ownerOf(key)) // a request that is under way must not allocate it later
 	}
 	var problems []error
 	for _, c := range found {
-		problems = append(problems, h.Service.Release(ctx, c.owner))
+		problems = append(problems, h.Service.Release(ctx, c.Owner))
 	}
 	return nil, errors.Join(problems...)
 }

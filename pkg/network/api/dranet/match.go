@@ -18,24 +18,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// candidate is an allocation of a claim.
-type candidate struct {
-	owner     network.Owner
-	aliases   []string
-	addresses []netip.Addr
-	held      *network.Allocation
-}
-
-// candidates returns the allocations of a claim.
-func candidates(held []network.Allocation) []candidate {
-	all := make([]candidate, len(held))
-	for i := range held {
-		a := &held[i]
-		all[i] = candidate{owner: a.Owner, aliases: a.Holder.Aliases, addresses: a.Addresses, held: a}
-	}
-	return all
-}
-
 // union returns a list with new elements appended, and leaves the original unchanged.
 func union(list, more []string) []string {
 	all := slices.Clone(list)
@@ -47,19 +29,19 @@ func union(list, more []string) []string {
 	return all
 }
 
-// has reports whether the candidate has a name.
-func (c candidate) has(kind, value string) bool {
-	return value != "" && slices.Contains(c.aliases, kind+"/"+value)
+// has reports whether an allocation of a claim has a name.
+func has(c network.Allocation, kind, value string) bool {
+	return value != "" && slices.Contains(c.Holder.Aliases, kind+"/"+value)
 }
 
 // differs reports whether it has only different names of the kind.
-func (c candidate) differs(kind, value string) bool {
-	return value != "" && !c.has(kind, value) && slices.ContainsFunc(c.aliases, func(alias string) bool { return strings.HasPrefix(alias, kind+"/") })
+func differs(c network.Allocation, kind, value string) bool {
+	return value != "" && !has(c, kind, value) && slices.ContainsFunc(c.Holder.Aliases, func(alias string) bool { return strings.HasPrefix(alias, kind+"/") })
 }
 
 // holds reports whether it has one of the addresses.
-func (c candidate) holds(wanted []netip.Addr) bool {
-	return slices.ContainsFunc(c.addresses, func(a netip.Addr) bool { return slices.Contains(wanted, a) })
+func holds(c network.Allocation, wanted []netip.Addr) bool {
+	return slices.ContainsFunc(c.Addresses, func(a netip.Addr) bool { return slices.Contains(wanted, a) })
 }
 
 // search is for the allocation of a device of a claim.
@@ -84,10 +66,10 @@ func (s search) aliases() []string {
 
 // renamed reports whether a device with another name is the same: it is the only one of the claim, or has the same name
 // in the Pod, where names are unique.
-func (s search) renamed(c candidate) bool { return s.single || c.has(kindAs, s.as) }
+func (s search) renamed(c network.Allocation) bool { return s.single || has(c, kindAs, s.as) }
 
-// another reports whether the candidate certainly is another device, by kinds stronger than the given one.
-func (s search) another(c candidate, kind string) bool {
+// another reports whether the allocation certainly is another device, by kinds stronger than the given one.
+func (s search) another(c network.Allocation, kind string) bool {
 	for _, stronger := range kinds {
 		if stronger == kind {
 			break
@@ -95,7 +77,7 @@ func (s search) another(c candidate, kind string) bool {
 		if stronger != kindPCI && s.renamed(c) {
 			continue
 		}
-		if c.differs(stronger, s.who.of(stronger)) {
+		if differs(c, stronger, s.who.of(stronger)) {
 			return true
 		}
 	}
@@ -105,10 +87,10 @@ func (s search) another(c candidate, kind string) bool {
 // allocated finds the allocation that the device has already: by its PCI address, its name, its MAC address, and the addresses that are asked
 // for, in this order; one of another PCI address, and at last one of another name, is that of another device. nil: there is none.
 // Several that cannot be told apart are an error.
-func (s search) allocated(among []candidate) (*candidate, error) {
+func (s search) allocated(among []network.Allocation) (*network.Allocation, error) {
 	left, several := among, false
 	for _, kind := range kinds {
-		found := keep(left, func(c candidate) bool { return c.has(kind, s.who.of(kind)) && !s.another(c, kind) })
+		found := keep(left, func(c network.Allocation) bool { return has(c, kind, s.who.of(kind)) && !s.another(c, kind) })
 		if len(found) == 1 {
 			return &found[0], nil
 		}
@@ -116,13 +98,13 @@ func (s search) allocated(among []candidate) (*candidate, error) {
 			left, several = found, true
 		}
 	}
-	found := keep(left, func(c candidate) bool { return c.holds(s.addresses) && !s.another(c, "") })
+	found := keep(left, func(c network.Allocation) bool { return holds(c, s.addresses) && !s.another(c, "") })
 	switch {
 	case len(found) == 1:
 		return &found[0], nil
 	case len(found) > 1, several:
 		return nil, bad("the claim has several devices that the request can mean: send the PCI address or the name of the device")
-	case s.single && len(among) == 1 && !among[0].differs(kindPCI, s.who.pci):
+	case s.single && len(among) == 1 && !differs(among[0], kindPCI, s.who.pci):
 		return &among[0], nil
 	}
 	return nil, nil
@@ -131,12 +113,12 @@ func (s search) allocated(among []candidate) (*candidate, error) {
 // released finds the allocation of a release. The device may be incomplete then: its interface may be in the Pod under
 // another name. So a different name does not exclude it, unless the configuration lists other addresses. Without any
 // name, the device is the one with an address of the configuration.
-func (s search) released(among []candidate) []candidate {
-	left := keep(among, func(c candidate) bool { return !c.differs(kindPCI, s.who.pci) })
+func (s search) released(among []network.Allocation) []network.Allocation {
+	left := keep(among, func(c network.Allocation) bool { return !differs(c, kindPCI, s.who.pci) })
 	for _, kind := range kinds {
-		found := keep(left, func(c candidate) bool {
-			renamed := kind == kindMAC && c.differs(kindName, s.who.name)
-			return c.has(kind, s.who.of(kind)) && (!renamed || len(s.addresses) == 0 || c.holds(s.addresses))
+		found := keep(left, func(c network.Allocation) bool {
+			renamed := kind == kindMAC && differs(c, kindName, s.who.name)
+			return has(c, kind, s.who.of(kind)) && (!renamed || len(s.addresses) == 0 || holds(c, s.addresses))
 		})
 		if len(found) == 1 {
 			return found
@@ -145,17 +127,11 @@ func (s search) released(among []candidate) []candidate {
 			left = found
 		}
 	}
-	return keep(left, func(c candidate) bool { return c.holds(s.addresses) })
+	return keep(left, func(c network.Allocation) bool { return holds(c, s.addresses) })
 }
 
-func keep(among []candidate, when func(candidate) bool) []candidate {
-	var kept []candidate
-	for _, c := range among {
-		if when(c) {
-			kept = append(kept, c)
-		}
-	}
-	return kept
+func keep(among []network.Allocation, when func(network.Allocation) bool) []network.Allocation {
+	return slices.DeleteFunc(slices.Clone(among), func(a network.Allocation) bool { return !when(a) })
 }
 
 // key returns the key of the owner for a new allocation of a claim, from the strongest name of the device. It stays the
