@@ -147,3 +147,12 @@ func write(t *testing.T, path string, data []byte) string {
 	}
 	return path
 }
+
+// Addresses returns the open addresses in the order of the listeners, with the actual port if it was 0.
+func (s *Server) Addresses() []string {
+	var all []string
+	for _, p := range s.places {
+		all = append(all, p.address())
+	}
+	return all
+}

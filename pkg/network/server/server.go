@@ -141,15 +141,6 @@ func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*p
 	return p, nil
 }
 
-// Addresses returns the open addresses in the order of the listeners, with the actual port if it was 0.
-func (s *Server) Addresses() []string {
-	var all []string
-	for _, p := range s.places {
-		all = append(all, p.address())
-	}
-	return all
-}
-
 func (p *place) address() string {
 	if p.Network == "unix" {
 		return p.Address // a socket is opened under another name
