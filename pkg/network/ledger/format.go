@@ -27,7 +27,7 @@ func readFormat(value []byte) (fresh bool, err error) {
 		return true, nil
 	case strings.HasPrefix(string(value), importing):
 		return false, ErrImporting
-	case string(value) != format && string(value) != format1:
+	case string(value) != format:
 		return false, fmt.Errorf("%w: %s, where this one writes %s: use the version that wrote it, or a newer one", ErrFormat, value, format)
 	}
 	return false, nil

@@ -56,7 +56,7 @@ func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 		return nil, err
 	}
 	l.hints.init(made)
-	if err := l.upgrade(ctx); err != nil {
+	if err := l.begin(ctx); err != nil {
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
 	err = store.Scan(ctx, "", func(key, value []byte) error { return l.hints.load(string(key), value, 0) })
@@ -413,20 +413,17 @@ func (l *Ledger) settle(ctx context.Context) (bool, error) {
 	return len(keys) > 0, l.refresh(ctx, keys...)
 }
 
-// upgrade checks the version of the rows. It writes the version into an empty store, and counts the quotas of one that has no rows of them.
-func (l *Ledger) upgrade(ctx context.Context) error {
+// begin checks the version of the rows, and writes it into an empty store.
+func (l *Ledger) begin(ctx context.Context) error {
 	return retry(ctx, func(int) error {
 		found, err := l.store.Get(ctx, keyFormat)
 		if err != nil {
 			return err
 		}
-		if _, err = readFormat(found); err != nil || string(found) == format {
+		if fresh, err := readFormat(found); err != nil || !fresh {
 			return err
 		}
-		if err := writeCounts(ctx, l.store); err != nil {
-			return err
-		}
-		return l.store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(format)})
+		return l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)})
 	})
 }
 

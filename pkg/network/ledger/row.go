@@ -47,11 +47,8 @@ const (
 // ServerKey returns the key of the row that exists as long as a server holds its lease.
 func ServerKey(id string) string { return prefixServer + id }
 
-// format is the version that this package writes. Version 1 has no rows of quotas; they are counted when it is opened.
-const (
-	format  = "2"
-	format1 = "1"
-)
+// format is the version that this package writes.
+const format = "2"
 
 // ErrFormat means that another version of Graft has written the rows.
 var ErrFormat = errors.New("the ledger has a format that this version does not know")

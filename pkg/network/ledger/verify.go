@@ -99,8 +99,8 @@ type verifier struct {
 	held    map[string]network.Owner
 	resting map[string]bool
 	quotas  tally
-	// current reports that the store has rows of quotas.
-	current bool
+	// uncounted reports that the counts of quotas are not known, because the row of an owner cannot be read.
+	uncounted bool
 }
 
 // claim is a thing that the row of an owner lists.
@@ -122,7 +122,6 @@ func (v *verifier) add(f Fault) error {
 }
 
 func (v *verifier) format(ctx context.Context, store Store, found []byte) error {
-	v.current = string(found) == format
 	fresh, err := readFormat(found)
 	if errors.Is(err, ErrImporting) {
 		return v.add(Fault{Key: keyFormat, Problem: err.Error(), Remedy: "repeat the import"})
@@ -172,7 +171,7 @@ func (v *verifier) unreadable(key string, err error) error {
 	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
 	if strings.HasPrefix(key, prefixOwner) {
 		remedy = "restore it from an export: export the other rows with --leave-out-broken, add it, and import all into a new ledger"
-		v.current = false // the counts of quotas are not known
+		v.uncounted = true
 	} else if isRecord(key) {
 		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, and import all into a new ledger"
 	}
@@ -296,7 +295,7 @@ func (v *verifier) comparePools() error {
 
 // compareQuotas checks the counts of quotas.
 func (v *verifier) compareQuotas() error {
-	if !v.current {
+	if v.uncounted {
 		return nil
 	}
 	for _, change := range v.quotas.changes() {

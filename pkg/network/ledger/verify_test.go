@@ -72,7 +72,7 @@ func TestVerify(t *testing.T) {
 // TestVerifyMany checks the limit of reported faults and the note about further ones.
 func TestVerifyMany(t *testing.T) {
 	const count = 1000
-	rows := map[string]string{"format": "1"}
+	rows := map[string]string{"format": "2"}
 	for i := range count {
 		address := fmt.Sprintf("10.0.%d.%d", i/256, i%256)
 		rows[fmt.Sprintf("owner/test/%04d", i)] = fmt.Sprintf(

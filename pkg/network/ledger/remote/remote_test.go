@@ -62,7 +62,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Commit(t.Context(), append(rows, rest, ledger.Change{Key: "format", Value: []byte("1")})...); err != nil {
+	if err := store.Commit(t.Context(), append(rows, rest, ledger.Change{Key: "format", Value: []byte("2")})...); err != nil {
 		t.Fatal(err)
 	}
 	options := remote.Options{Store: store}
