@@ -34,7 +34,9 @@ func (p *program) contracts(w api.Options) map[string]server.Contract {
 			Handler: spiderpool.New(named("spiderpool"), spiderpool.Extras{Records: int(p.Config.Spiderpool.Records)}), Timeout: 150 * time.Second,
 			Endpoint: spiderpoolEndpoint,
 		},
-		docker.Contract: p.docker.Contract(named(docker.Contract)),
+	}
+	if p.docker != nil {
+		all[docker.Contract] = p.docker.Contract(named(docker.Contract))
 	}
 	for name, c := range all {
 		c.Name, c.MaximumBytes = name, int64(p.Config.Limits.BodyBytes)

@@ -77,7 +77,12 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 func (p *program) reloading() reload.Options {
 	o, log := p.Reloading(), p.Log.WithName("background")
 	o.Metrics, o.Log = reload.NewMetrics(p.Registry), p.Log.WithName("profiles")
-	o.Service.Barred = func(ctx context.Context, pool string) error { return p.docker.Barred(ctx, pool) }
+	o.Service.Barred = func(ctx context.Context, pool string) error {
+		if p.docker == nil {
+			return nil
+		}
+		return p.docker.Barred(ctx, pool)
+	}
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.Metrics.FailedInBackground()
 		log.Error(err, "Background work failed", "owner", owner.String())
@@ -97,7 +102,9 @@ func (p *program) run(ctx context.Context) (err error) {
 	if p.docker, err = p.NewDocker(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.docker.Close()) }()
+	if p.docker != nil {
+		defer func() { err = errors.Join(err, p.docker.Close()) }()
+	}
 	listeners, err := p.allListeners()
 	if err != nil {
 		return err
@@ -111,8 +118,10 @@ func (p *program) run(ctx context.Context) (err error) {
 	}
 	// Recover only after all addresses are open, so that a second server started by mistake does not touch the
 	// links of the first.
-	if err := p.docker.Recover(ctx); err != nil {
-		return errors.Join(err, p.server.Close())
+	if p.docker != nil {
+		if err := p.docker.Recover(ctx); err != nil {
+			return errors.Join(fmt.Errorf("recovering Docker's networks: %w", err), p.server.Close())
+		}
 	}
 	return p.life.Serve(ctx, p.server.Serve, p.work)
 }
@@ -127,11 +136,10 @@ func (p *program) notify(state string) {
 // work returns the background work. An error that prevents further work ends the program.
 func (p *program) work(ctx context.Context, end func(error)) []func() {
 	p.notify(daemon.SdNotifyReady)
-	return []func(){
+	all := []func(){
 		func() { p.Reloader.Service().Run(ctx) },
 		func() { p.Reloader.Run(ctx) },
 		func() { p.leaks.Run(ctx) },
-		func() { p.docker.Run(ctx) },
 		func() {
 			if err := p.Reloader.Ledger().Follow(ctx); err != nil && ctx.Err() == nil {
 				end(fmt.Errorf("following the ledger: %w", err))
@@ -145,6 +153,10 @@ func (p *program) work(ctx context.Context, end func(error)) []func() {
 			}
 		},
 	}
+	if p.docker != nil {
+		all = append(all, func() { p.docker.Run(ctx) })
+	}
+	return all
 }
 
 // monitor opens the monitoring port.

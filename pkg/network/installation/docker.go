@@ -32,12 +32,13 @@ import (
 // Docker has the parts for Docker's API in addition to the ledger, such as this machine's kernel. It exists
 // only if a listener serves that API.
 type Docker struct {
-	config   configv1alpha1.Docker
-	log      logr.Logger
-	kernel   *link.Kernel
-	metrics  *dockerMetrics
-	networks *driver.Driver
-	leases   *ipam.Driver
+	// Driver has the networks.
+	*driver.Driver
+	config  configv1alpha1.Docker
+	log     logr.Logger
+	kernel  *link.Kernel
+	metrics *dockerMetrics
+	leases  *ipam.Driver
 }
 
 // NewDocker opens the kernel and logs missing features. It returns nil if no listener serves Docker's API. It fails if
@@ -65,53 +66,20 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Grace: d.config.Sweep.Grace.Duration, Report: report, Freed: d.freed,
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
-			return d.networks.Knows(ctx, network, space, subnet, address)
+			return d.Driver.Knows(ctx, network, space, subnet, address)
 		},
 	})
-	d.networks = driver.New(driver.Options{
+	d.Driver = driver.New(driver.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Kernel: d.kernel, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Removed: d.removed,
 	})
-	p.Registry.MustRegister(dockerCollector{d.networks.Usage})
+	p.Registry.MustRegister(dockerCollector{d.Driver.Usage})
 	return d, nil
 }
 
-// Recover completes operations that were interrupted by a restart. It accepts a nil receiver. It fails if the ledger or
-// the kernel does.
-func (d *Docker) Recover(ctx context.Context) error {
-	if d == nil {
-		return nil
-	}
-	if err := d.networks.Recover(ctx); err != nil {
-		return fmt.Errorf("recovering Docker's networks: %w", err)
-	}
-	return nil
-}
-
-// Close closes the kernel. It accepts a nil receiver. It fails if the network namespace cannot be closed.
-func (d *Docker) Close() error {
-	if d == nil {
-		return nil
-	}
-	return d.kernel.Close()
-}
-
-// Barred returns an error if the pool accepts no new allocations. It accepts a nil receiver.
-func (d *Docker) Barred(ctx context.Context, pool string) error {
-	if d == nil {
-		return nil
-	}
-	return d.networks.Barred(ctx, pool)
-}
-
-// Run cleans up periodically until the context ends. It accepts a nil receiver.
-func (d *Docker) Run(ctx context.Context) {
-	if d == nil {
-		return
-	}
-	d.networks.Run(ctx)
-}
+// Close closes the kernel. It fails if the network namespace cannot be closed.
+func (d *Docker) Close() error { return d.kernel.Close() }
 
 // tell logs the kinds of links that this kernel supports, and the requirements of the remaining ones.
 func (d *Docker) tell(missing map[link.Kind]error) {
@@ -141,13 +109,10 @@ func (d *Docker) removed(what, name string) {
 	d.log.Info("Removed an unused object", "kind", what, "name", name)
 }
 
-// Contract returns the codec, or the zero Contract for a nil receiver.
+// Contract returns the codec.
 func (d *Docker) Contract(w wire.Options) server.Contract {
-	if d == nil {
-		return server.Contract{}
-	}
 	handler := docker.New(docker.Options{
-		Options: w, Networks: d.networks, Leases: d.leases, Scope: d.config.Scope, Connectivity: d.config.Connectivity, Patience: docker.Patience,
+		Options: w, Networks: d.Driver, Leases: d.leases, Scope: d.config.Scope, Connectivity: d.config.Connectivity, Patience: docker.Patience,
 		Failed: d.metrics.failed,
 	})
 	return server.Contract{Handler: handler, Refuse: docker.Refuse, Endpoint: docker.Endpoint, Timeout: docker.Patience + 5*time.Second}

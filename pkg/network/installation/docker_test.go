@@ -105,8 +105,7 @@ func TestNoDocker(t *testing.T) {
 		Listeners: []configv1alpha1.NetworkListener{{Address: "unix:///x"}},
 	}}}
 	d, err := p.NewDocker(t.Context())
-	if d != nil || err != nil || d.Close() != nil || p.checkLinks(t.Context(), nil) != nil {
+	if d != nil || err != nil || p.checkLinks(t.Context(), nil) != nil {
 		t.Errorf("%v, %v", d, err)
 	}
-	d.Run(t.Context())
 }
