@@ -283,9 +283,11 @@ func (f follower) Change(revision int64, key string, value []byte) error {
 	return nil
 }
 
-// rebuild replaces the hints by those of a scan at a revision or later, for these pools. Rows that change meanwhile are read again. It fails if
-// the scan does.
-func (l *Ledger) rebuild(ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error) error {
+// rebuild replaces the hints by those of a scan at a revision or later, for these pools. Rows that change meanwhile are
+// read again. It fails if the scan does.
+func (l *Ledger) rebuild(
+	ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error,
+) error {
 	l.hints.mutex.Lock()
 	l.hints.changed = map[string]struct{}{}
 	l.hints.mutex.Unlock()
@@ -305,7 +307,8 @@ func (l *Ledger) rebuild(ctx context.Context, pools map[string]*pool, revision i
 	return err
 }
 
-// replace takes over the hints of a scan. The search for free things continues where it was. The caller holds the mutex.
+// replace takes over the hints of a scan. The search for free things continues where it was. The caller holds the
+// mutex.
 func (h *hints) replace(fresh *hints, revision int64) {
 	for name, of := range fresh.pools {
 		of.continueFrom(h.pools[name])

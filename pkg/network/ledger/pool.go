@@ -230,7 +230,8 @@ func (h *hints) freeAddress(name string, address netip.Addr) {
 	}
 }
 
-// continueFrom continues the search for free addresses where that of the same pool was, as far as its ranges are the same.
+// continueFrom continues the search for free addresses where that of the same pool was, as far as its ranges are the
+// same.
 func (p *pool) continueFrom(old *pool) {
 	for i, subnet := range p.Subnets {
 		if at := old.family(subnet.Prefix.Addr()); at >= 0 && old.Subnets[at].Dynamic.Equal(subnet.Dynamic) {

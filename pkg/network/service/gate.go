@@ -107,7 +107,8 @@ func (g *Gate) admit(n int, deadline time.Time) ([]*pass, error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
-	if late := g.expect(now, g.waitingBinds+n-1) - deadline.Sub(now); late > 0 || g.waitingBinds > 0 && g.waitingBinds+n > maximumBinds {
+	late := g.expect(now, g.waitingBinds+n-1) - deadline.Sub(now)
+	if late > 0 || g.waitingBinds > 0 && g.waitingBinds+n > maximumBinds {
 		return nil, &network.Busy{RetryAfter: g.promise(now, max(0, late), n), Of: g.name}
 	}
 	for i := range passes {

@@ -36,7 +36,8 @@ func has(c network.Allocation, kind, value string) bool {
 
 // differs reports whether it has only different names of the kind.
 func differs(c network.Allocation, kind, value string) bool {
-	return value != "" && !has(c, kind, value) && slices.ContainsFunc(c.Holder.Aliases, func(alias string) bool { return strings.HasPrefix(alias, kind+"/") })
+	isKind := func(alias string) bool { return strings.HasPrefix(alias, kind+"/") }
+	return value != "" && !has(c, kind, value) && slices.ContainsFunc(c.Holder.Aliases, isKind)
 }
 
 // holds reports whether it has one of the addresses.

@@ -84,7 +84,8 @@ func (r *reader) head() error {
 	case json.Unmarshal(line, &first) != nil || first.Format != formatName:
 		return ErrForeign
 	case first.Version != version && first.Version != versionRecords:
-		return fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d", ledger.ErrFormat, first.Version, version, versionRecords)
+		return fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d",
+			ledger.ErrFormat, first.Version, version, versionRecords)
 	}
 	r.note(line)
 	return nil

@@ -65,13 +65,15 @@ func (c *Client) Commit(context.Context, ...ledger.Change) error {
 
 // Get implements ledger.Store. It fails if the server does not answer.
 func (c *Client) Get(ctx context.Context, key string) (value []byte, err error) {
-	err = ask(ctx, c, "GET", "rows?"+url.Values{"key": {key}}.Encode(), nil, func(r row) error { value = r.Value; return nil })
+	query := "rows?" + url.Values{"key": {key}}.Encode()
+	err = ask(ctx, c, "GET", query, nil, func(r row) error { value = r.Value; return nil })
 	return value, err
 }
 
 // Scan implements ledger.Store. It fails if the server does not answer, or if each fails.
 func (c *Client) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
-	return ask(ctx, c, "GET", "rows?"+url.Values{"prefix": {prefix}}.Encode(), nil, func(r row) error { return each([]byte(r.Key), r.Value) })
+	query := "rows?" + url.Values{"prefix": {prefix}}.Encode()
+	return ask(ctx, c, "GET", query, nil, func(r row) error { return each([]byte(r.Key), r.Value) })
 }
 
 // Release lets the server release an owner's allocation and returns it. The error wraps network.ErrNotHeld.
@@ -110,7 +112,8 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body []byte
 		var value T
 		switch {
 		case response.StatusCode != http.StatusOK:
-			return fmt.Errorf("asking the server at %s: %w", c.Address, &Problem{response.StatusCode, cmp.Or(m.Error, "it answers "+response.Status)})
+			p := &Problem{response.StatusCode, cmp.Or(m.Error, "it answers "+response.Status)}
+			return fmt.Errorf("asking the server at %s: %w", c.Address, p)
 		case errors.Is(err, io.EOF):
 			err = io.ErrUnexpectedEOF
 		case err == nil && m.Error != "":

@@ -67,7 +67,9 @@ func New(o Options) http.Handler {
 func (h *handler) rows(r *http.Request, send func(any) error) error {
 	query := r.URL.Query()
 	if !query.Has("key") {
-		return h.Store.Scan(r.Context(), query.Get("prefix"), func(key, value []byte) error { return send(row{string(key), value}) })
+		return h.Store.Scan(r.Context(), query.Get("prefix"), func(key, value []byte) error {
+			return send(row{string(key), value})
+		})
 	}
 	value, err := h.Store.Get(r.Context(), query.Get("key"))
 	if err != nil || value == nil {
