@@ -18,7 +18,7 @@ import (
 )
 
 // Documented checks that the table of a page has the metrics whose names begin with a prefix and stand in the Go files
-// of folders, each once, and no others.
+// of folders, each once, and no others. A name may begin with "graft_" + server, which is any server.
 func Documented(t *testing.T, page, prefix string, folders ...string) {
 	t.Helper()
 	var there []string
@@ -29,7 +29,9 @@ func Documented(t *testing.T, page, prefix string, folders ...string) {
 		}
 		for _, file := range files {
 			if !strings.HasSuffix(file, "_test.go") {
-				there = append(there, found(t, file, `"(`+prefix+`[a-z_]+)"`)...)
+				for _, suffix := range found(t, file, `"(?:`+prefix+`|graft_" \+ server \+ "_)([a-z_]+)"`) {
+					there = append(there, prefix+suffix)
+				}
 			}
 		}
 	}

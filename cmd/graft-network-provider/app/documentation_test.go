@@ -14,5 +14,5 @@ import (
 func TestMetricsAreDocumented(t *testing.T) {
 	const wing = "../../../pkg/network/"
 	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_network_",
-		wing+"installation", wing+"server", wing+"reload", wing+"cloud/openstack")
+		wing+"installation", wing+"server", wing+"reload", wing+"cloud/openstack", "../../../pkg/profile/watch")
 }

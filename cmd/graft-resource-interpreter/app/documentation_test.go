@@ -13,5 +13,6 @@ import (
 // TestMetricsAreDocumented compares the table of metrics with the metrics of the program.
 func TestMetricsAreDocumented(t *testing.T) {
 	const wing = "../../../pkg/interpreter/"
-	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_interpreter_", wing+"server", wing+"reload", wing+"certificate", wing+"registration")
+	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_interpreter_",
+		wing+"server", wing+"certificate", wing+"registration", "../../../pkg/profile/watch")
 }
