@@ -8,9 +8,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -281,30 +279,6 @@ func (f follower) Change(revision int64, key string, value []byte) error {
 	}
 	_ = f.hints.apply(key, value, patience) // a broken row is found by `graft ledger verify`, and stays marked as used
 	return nil
-}
-
-// rebuild replaces the hints by those of a scan at a revision or later, for these pools. Rows that change meanwhile are
-// read again. It fails if the scan does.
-func (l *Ledger) rebuild(
-	ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error,
-) error {
-	l.hints.mutex.Lock()
-	l.hints.changed = map[string]struct{}{}
-	l.hints.mutex.Unlock()
-	var fresh hints
-	fresh.init(pools)
-	err := scan(&fresh)
-	l.hints.mutex.Lock()
-	if err == nil {
-		l.hints.replace(&fresh, revision)
-	}
-	changed := slices.Collect(maps.Keys(l.hints.changed))
-	l.hints.changed = nil
-	l.hints.mutex.Unlock()
-	if err == nil {
-		l.correct(ctx, changed)
-	}
-	return err
 }
 
 // replace takes over the hints of a scan. The search for free things continues where it was. The caller holds the

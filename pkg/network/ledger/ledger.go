@@ -373,6 +373,30 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	return nil, nil
 }
 
+// rebuild replaces the hints by those of a scan at a revision or later, for these pools. Rows that change meanwhile are
+// read again. It fails if the scan does.
+func (l *Ledger) rebuild(
+	ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error,
+) error {
+	l.hints.mutex.Lock()
+	l.hints.changed = map[string]struct{}{}
+	l.hints.mutex.Unlock()
+	var fresh hints
+	fresh.init(pools)
+	err := scan(&fresh)
+	l.hints.mutex.Lock()
+	if err == nil {
+		l.hints.replace(&fresh, revision)
+	}
+	changed := slices.Collect(maps.Keys(l.hints.changed))
+	l.hints.changed = nil
+	l.hints.mutex.Unlock()
+	if err == nil {
+		l.correct(ctx, changed)
+	}
+	return err
+}
+
 // inForce reports whether the pools equal the active ones, and whether one of them has addresses outside of its ranges.
 func (l *Ledger) inForce(made map[string]*pool) (same, drained bool) {
 	l.hints.mutex.Lock()

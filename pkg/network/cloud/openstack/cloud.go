@@ -52,6 +52,12 @@ const defaultIdle = 10 * time.Minute
 // rememberedVLANs is the number of released VLANs that are not reused as long as other ones are free.
 const rememberedVLANs = 4096
 
+// DRANET repeatedly asks for each device of each node. Descriptions are cached for a minute, at most this many.
+const (
+	rememberedNICs = 4096
+	rememberedFor  = time.Minute
+)
+
 // Cloud is a cloud.Cloud.
 type Cloud struct {
 	definition *Definition
@@ -117,6 +123,31 @@ func (c *Cloud) do(ctx context.Context, a network.Allocation, unbind bool) (netw
 	case <-ctx.Done():
 		return network.Binding{}, fmt.Errorf("waiting for Neutron: %w", ctx.Err())
 	}
+}
+
+// Describe implements cloud.Describer with the port that has the MAC address, its network and its subnets.
+func (c *Cloud) Describe(ctx context.Context, mac string) (cloud.Description, error) {
+	mac = strings.ToLower(mac)
+	if known, ok := c.nics.Get(mac); ok {
+		return known.(cloud.Description), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	n, err := c.neutron(ctx)
+	if err != nil {
+		return cloud.Description{}, err
+	}
+	found, err := n.parents(ctx, mac)
+	var made cloud.Description
+	if err == nil && len(found) == 1 {
+		made, err = describeNIC(ctx, n, found[0])
+	} else if err == nil && len(found) > 1 {
+		err = fmt.Errorf("%d ports have the MAC address %s", len(found), mac)
+	}
+	if err == nil {
+		c.nics.Add(mac, made, rememberedFor)
+	}
+	return made, err
 }
 
 // work does a batch for one trunk, even if its callers have given up: Neutron may have received a request, and an owner

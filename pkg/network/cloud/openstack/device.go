@@ -6,47 +6,13 @@ package openstack
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
-	"strings"
-	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
-
-// DRANET repeatedly asks for each device of each node. Descriptions are cached for a minute, at most this many.
-const (
-	rememberedNICs = 4096
-	rememberedFor  = time.Minute
-)
-
-// Describe implements cloud.Describer with the port that has the MAC address, its network and its subnets.
-func (c *Cloud) Describe(ctx context.Context, mac string) (cloud.Description, error) {
-	mac = strings.ToLower(mac)
-	if known, ok := c.nics.Get(mac); ok {
-		return known.(cloud.Description), nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	n, err := c.neutron(ctx)
-	if err != nil {
-		return cloud.Description{}, err
-	}
-	found, err := n.parents(ctx, mac)
-	var made cloud.Description
-	if err == nil && len(found) == 1 {
-		made, err = describeNIC(ctx, n, found[0])
-	} else if err == nil && len(found) > 1 {
-		err = fmt.Errorf("%d ports have the MAC address %s", len(found), mac)
-	}
-	if err == nil {
-		c.nics.Add(mac, made, rememberedFor)
-	}
-	return made, err
-}
 
 // describeNIC returns the attributes and the configuration of a NIC.
 func describeNIC(ctx context.Context, n neutron, nic parent) (made cloud.Description, err error) {
