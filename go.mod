@@ -32,7 +32,6 @@ require (
 	github.com/yuin/gopher-lua v1.1.1 // customizations in Lua are checked as Karmada runs them
 	go.etcd.io/bbolt v1.4.3 // the ledger in a file
 	go.etcd.io/etcd/api/v3 v3.6.6 // the ledger in etcd
-	go.etcd.io/etcd/client/pkg/v3 v3.6.6 // certificates for the ledger in etcd
 	go.etcd.io/etcd/client/v3 v3.6.6 // the ledger in etcd
 	go.opentelemetry.io/otel v1.44.0 // traces of admissions
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.38.0 // sends traces
@@ -200,6 +199,7 @@ require (
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/zitadel/oidc/v3 v3.38.1 // indirect
 	github.com/zitadel/schema v1.3.1 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.6 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/collector/featuregate v1.45.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.63.0 // indirect

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"go.etcd.io/etcd/client/pkg/v3/transport"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
@@ -73,12 +73,34 @@ func etcdTLS(c configv1alpha1.Etcd) (*tls.Config, error) {
 	if c.CAFile == "" && c.CertFile == "" {
 		return nil, nil
 	}
-	config, err := transport.TLSInfo{TrustedCAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile}.ClientConfig()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("reading the certificates of etcd: %w", err)
-	case c.CAFile != "" && config.RootCAs.Equal(x509.NewCertPool()):
-		return nil, errors.New("reading the CAs of etcd: there is no certificate in " + c.CAFile)
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.CAFile != "" {
+		data, err := disk.ReadFile(c.CAFile, disk.CertificateSize)
+		if err != nil {
+			return nil, fmt.Errorf("reading the CAs of etcd: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(data) {
+			return nil, errors.New("reading the CAs of etcd: there is no certificate in " + c.CAFile)
+		}
+	}
+	if c.CertFile != "" {
+		load := func() (*tls.Certificate, error) {
+			certificate, err := disk.ReadFile(c.CertFile, disk.CertificateSize)
+			if err != nil {
+				return nil, err
+			}
+			key, err := disk.ReadFile(c.KeyFile, disk.CertificateSize)
+			if err != nil {
+				return nil, err
+			}
+			pair, err := tls.X509KeyPair(certificate, key)
+			return &pair, err
+		}
+		if _, err := load(); err != nil {
+			return nil, fmt.Errorf("reading the certificate for etcd: %w", err)
+		}
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
 	}
 	return config, nil
 }

@@ -373,8 +373,8 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	return nil, nil
 }
 
-// rebuild replaces the hints by those of a scan at a revision or later, for these pools. Rows that change meanwhile are
-// read again. It fails if the scan does.
+// rebuild scans the rows and replaces the hints. The scan is at the given revision or a later one, and rows that change
+// during it are read again. It fails if the scan fails.
 func (l *Ledger) rebuild(
 	ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error,
 ) error {

@@ -33,7 +33,7 @@ type Page struct {
 	Figures []Figure
 	// Sections are displayed with denied ones first, then changed ones, then the rest; otherwise in their order.
 	Sections []Section
-	// Rest lists objects of which only the names are displayed.
+	// Rest lists the objects that are shown by name only.
 	Rest []Names
 }
 

@@ -105,7 +105,11 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body []byte
 		return fmt.Errorf("asking the server at %s: %w", c.Address, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	lines := json.NewDecoder(bufio.NewReaderSize(response.Body, 1<<16))
+	var from io.Reader = bufio.NewReaderSize(response.Body, 1<<16)
+	if response.StatusCode != http.StatusOK {
+		from = io.LimitReader(from, maximumBody)
+	}
+	lines := json.NewDecoder(from)
 	for {
 		var m message
 		err := lines.Decode(&m)

@@ -34,8 +34,8 @@ type Options struct {
 const (
 	// maximumBody limits the body of a request, in bytes. Requests contain filters or owners.
 	maximumBody = 64 << 10
-	// stall is how long a caller may take no byte of an answer.
-	stall = 30 * time.Second
+	// stall is how long a caller may take no byte of an answer, and budget limits all of it.
+	stall, budget = 30 * time.Second, time.Hour
 )
 
 type handler struct{ Options }
@@ -57,8 +57,10 @@ func New(o Options) http.Handler {
 				return
 			}
 			defer slots.Release(1)
+			ctx, cancel := context.WithTimeout(r.Context(), budget)
+			defer cancel()
 			r.Body = http.MaxBytesReader(w, r.Body, maximumBody)
-			a.end(serve(r, a.send))
+			a.end(serve(r.WithContext(ctx), a.send))
 		})
 	}
 	return mux
