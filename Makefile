@@ -60,7 +60,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') \
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-debian test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -130,14 +130,11 @@ test-race: ## Run the unit tests with the race detector (the first time, ten min
 mutants: ## Remove each clause of the control-plane contract in turn; the test that docs/contract.md names for it must fail.
 	go test -count=1 -tags system -timeout 30m $(TESTFLAGS) ./test/mutants
 
+# The suites with Gardener and with Neutron wait for servers most of the time, and so do the others: two run at once.
 test-system: build ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
 	@hack/system/packages.sh
-	@$(TOOLS) etcd kube-apiserver registry oras crane
-	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
-	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
-	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
-	@$(MAKE) --no-print-directory test-gardener
-	@$(MAKE) --no-print-directory test-neutron
+	@$(TOOLS) registry oras crane $(GARDEN)
+	@$(MAKE) --no-print-directory -j2 test-debian test-gardener test-neutron
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
@@ -151,9 +148,18 @@ test-system: build ## Run the tests that need Debian packages (hack/system/packa
 	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd (20 minutes)'
 	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history -ginkgo.v
 
+# The part of test-system that neither Gardener nor Neutron is needed for.
+test-debian: build
+	@$(TOOLS) etcd kube-apiserver
+	@mkdir -p $(LIBNETWORK)
+	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
+	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
+	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
+GARDEN = etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
 test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, built from its module, in separate namespaces.
-	@$(TOOLS) etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
+	@$(TOOLS) $(GARDEN)
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
