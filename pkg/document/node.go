@@ -449,9 +449,9 @@ func (d *Document) Original() *Node {
 	return d.original
 }
 
-// CameText returns the original string at a path of keys; empty if it is missing. It creates no nodes, and checks no
+// OriginalText returns the original string at a path of keys; empty if it is missing. It creates no nodes, and checks no
 // keys.
-func (d *Document) CameText(path ...string) string {
+func (d *Document) OriginalText(path ...string) string {
 	if d == nil {
 		return ""
 	}

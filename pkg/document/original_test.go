@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// TestCameText checks that the original text is returned after edits, and an empty text for missing values and other
+// TestOriginalText checks that the original text is returned after edits, and an empty text for missing values and other
 // types.
-func TestCameText(t *testing.T) {
+func TestOriginalText(t *testing.T) {
 	d, err := Parse([]byte(`{"a":{"b":"x","c\u0041":"y\n","d":1,"n":{"b":"no"}},"l":["x"]}`))
 	must(t, err)
 	_, err = d.Root().Get("a").Set("b", []byte(`"z"`))
 	must(t, err)
 	for path, want := range map[string]string{"a b": "x", "a cA": "y\n", "a d": "", "a": "", "a x": "", "l 0": "", "x y": "", "a b c": ""} {
-		if got := d.CameText(strings.Fields(path)...); got != want {
+		if got := d.OriginalText(strings.Fields(path)...); got != want {
 			t.Errorf("%s is %q, not %q", path, got, want)
 		}
 	}
-	if got := d.Root().Get("a").Get("n").Document().CameText("b"); got != "no" {
+	if got := d.Root().Get("a").Get("n").Document().OriginalText("b"); got != "no" {
 		t.Errorf("of a part: %q", got)
 	}
-	if got := (*Document)(nil).CameText("a"); got != "" {
-		t.Errorf("CameText of a nil document = %q, want nothing", got)
+	if got := (*Document)(nil).OriginalText("a"); got != "" {
+		t.Errorf("OriginalText of a nil document = %q, want nothing", got)
 	}
 }
 

@@ -345,7 +345,7 @@ func (i *inspector) visitAll(all []ast.Expr) {
 }
 
 func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
-	if every := looks(c); i.every == 0 || every < i.every {
+	if every := checkInterval(c); i.every == 0 || every < i.every {
 		i.every = every
 	}
 	i.visit(c.IterRange())

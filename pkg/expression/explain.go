@@ -288,7 +288,7 @@ func (e *Environment) suggest(name string, known []string) string {
 	case name == "self" && hasObject:
 		return ` (did you mean "object"?)`
 	}
-	return thereAre(known)
+	return listKnown(known)
 }
 
 // suggestField returns a hint at a similar known field, or lists the known fields. It omits internal names, which
@@ -298,18 +298,18 @@ func suggestField(name string, known []string) string {
 		return suggestion
 	}
 	known = slices.DeleteFunc(slices.Clone(known), func(field string) bool { return strings.Contains(field, "__") })
-	return thereAre(slices.Compact(slices.Sorted(slices.Values(known))))
+	return listKnown(slices.Compact(slices.Sorted(slices.Values(known))))
 }
 
-// thereAre lists the known names, if any.
-func thereAre(known []string) string {
+// listKnown lists the known names, if any.
+func listKnown(known []string) string {
 	switch len(known) {
 	case 0:
 		return ""
 	case 1:
 		return "; there is only " + known[0]
 	}
-	return "; " + source.ThereAre(known)
+	return "; " + source.ListKnown(known)
 }
 
 // macros are functions that take a name for each item, and how they are called.

@@ -247,10 +247,10 @@ var brief = map[string]bool{
 	"hasValue": true, "value": true, "or": true, "orValue": true, "optional.of": true, "optional.none": true, "cel.@mapInsert": true,
 }
 
-// looks returns the number of steps of a comprehension between two checks of the context: one if a step calls a
+// checkInterval returns the number of steps of a comprehension between two checks of the context: one if a step calls a
 // function with a cost that grows with its input, such as matches, so that an abandoned evaluation ends after at most
 // one call.
-func looks(c ast.ComprehensionExpr) int {
+func checkInterval(c ast.ComprehensionExpr) int {
 	every := interruptFrequency
 	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep()} {
 		ast.PreOrderVisit(part, ast.NewExprVisitor(func(e ast.Expr) {

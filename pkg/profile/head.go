@@ -74,9 +74,9 @@ var topLevel = regexp.MustCompile(`(?m)^[A-Za-z]`)
 // maxBeginnings limits the attempts of Beginning.
 const maxBeginnings = 16
 
-// Beginning returns the profiles in the longest valid part at the begin of a file that names the providers of a
+// ParseBeginning returns the profiles in the longest valid part at the begin of a file that names the providers of a
 // profile. It is for files that cannot be parsed. The profiles are incomplete and must not become active.
-func Beginning(file source.File) []*Document {
+func ParseBeginning(file source.File) []*Document {
 	starts := topLevel.FindAllIndex(file.Data, -1)
 	for i := len(starts) - 1; i > 0 && i >= len(starts)-maxBeginnings; i-- {
 		cut := source.File{Name: file.Name, Data: file.Data[:starts[i][0]]}

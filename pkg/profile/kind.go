@@ -61,7 +61,7 @@ func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], s
 func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
 	apiVersion, name := node.Get("apiVersion"), node.Get("kind")
 	findings := k.checkHead(node, apiVersion, name)
-	if !k.meant(apiVersion, name) {
+	if !k.isIntended(apiVersion, name) {
 		return nil, findings
 	}
 	content := new(T)
@@ -70,8 +70,8 @@ func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
 	return content, append(findings, k.validate(content, node).Beyond(findings)...)
 }
 
-// meant reports whether a document is intended to be of the kind, even if its head has a mistake.
-func (k kind[T]) meant(apiVersion, name source.Node) bool {
+// isIntended reports whether a document is intended to be of the kind, even if its head has a mistake.
+func (k kind[T]) isIntended(apiVersion, name source.Node) bool {
 	if name.Node == nil {
 		return apiVersion.Node != nil && apiVersion.Value == v1alpha1.GroupVersion.String()
 	}

@@ -27,8 +27,8 @@ func (d Drain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.Handler.ServeHTTP(w, r)
 }
 
-// Stays returns a readiness check that fails while the program drains.
-func Stays(draining func() bool) func(context.Context) error {
+// Ready returns a readiness check that fails while the program drains.
+func Ready(draining func() bool) func(context.Context) error {
 	return func(context.Context) error {
 		if draining() {
 			return errors.New("the program is shutting down")

@@ -48,7 +48,7 @@ func TestDrain(t *testing.T) {
 // TestReadyUntilShutdown checks that a program is ready until its shutdown begins.
 func TestReadyUntilShutdown(t *testing.T) {
 	ends := false
-	stays := Stays(func() bool { return ends })
+	stays := Ready(func() bool { return ends })
 	if err := stays(t.Context()); err != nil {
 		t.Error(err)
 	}

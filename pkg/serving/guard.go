@@ -97,7 +97,7 @@ func (g *Guard) Server(handler http.Handler, log logr.Logger) *http.Server {
 // byte more than most from the body. The context ends with the request's and keeps its resources: see Hold.
 // Serve returns ErrBusy if it did not call next, also for a body that was ended in favor of another request.
 func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, most int64, next func(context.Context, http.ResponseWriter, *http.Request)) error {
-	b, err := g.enter(w, r)
+	b, err := g.admit(w, r)
 	if err != nil {
 		CloseAfter(w, r)
 		return err
@@ -112,7 +112,7 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, most int64, next f
 	}
 	ctx, end := r.Context(), func() {}
 	if err == nil {
-		ctx, end, err = g.turn(r, b)
+		ctx, end, err = g.waitTurn(r, b)
 	}
 	if err != nil {
 		g.leave(b, false)
@@ -154,8 +154,8 @@ func (g *Guard) Free(w http.ResponseWriter, r *http.Request, next func(http.Resp
 	next(w, r)
 }
 
-// enter registers a request. At the limit, it ends the body that has been arriving longest.
-func (g *Guard) enter(w http.ResponseWriter, r *http.Request) (*received, error) {
+// admit registers a request. At the limit, it ends the body that has been arriving longest.
+func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*received, error) {
 	now := time.Now()
 	b := &received{
 		ReadCloser: r.Body, guard: g, control: http.NewResponseController(w), began: now, markedAt: now, ended: make(chan struct{}),
@@ -181,9 +181,9 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request) (*received, error)
 	return b, nil
 }
 
-// turn waits for a free place and returns a context for the request's work. After a wait, the context ends if
+// waitTurn waits for a free place and returns a context for the request's work. After a wait, the context ends if
 // the client disconnects.
-func (g *Guard) turn(r *http.Request, b *received) (ctx context.Context, end func(), err error) {
+func (g *Guard) waitTurn(r *http.Request, b *received) (ctx context.Context, end func(), err error) {
 	if g.places.TryAcquire(1) {
 		return r.Context(), func() {}, nil
 	}

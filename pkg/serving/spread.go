@@ -9,10 +9,10 @@ import (
 	"net/http"
 )
 
-// Spread closes connections now and then, so that clients distribute over all replicas. Clients keep their
+// ConnectionSpread closes connections now and then, so that clients distribute over all replicas. Clients keep their
 // connections as long as they use them: after the restart of a replica, all use the other replicas. Responses
 // announce the close, so that no call is lost.
-type Spread struct {
+type ConnectionSpread struct {
 	Handler http.Handler
 	// Calls is the average number of calls of a connection.
 	Calls int
@@ -21,7 +21,7 @@ type Spread struct {
 }
 
 // ServeHTTP implements http.Handler.
-func (s Spread) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s ConnectionSpread) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	draw := s.Draw
 	if draw == nil {
 		draw = rand.IntN

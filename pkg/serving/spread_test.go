@@ -15,7 +15,7 @@ import (
 // TestConnectionsAreClosedAtRandom checks that a connection is closed with the drawn answer and no other, and that all calls are answered.
 func TestConnectionsAreClosedAtRandom(t *testing.T) {
 	var calls, below, connections atomic.Int32
-	server := httptest.NewUnstartedServer(Spread{
+	server := httptest.NewUnstartedServer(ConnectionSpread{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), Calls: 16,
 		Draw: func(n int) int {
 			below.Store(int32(n))
@@ -43,7 +43,7 @@ func TestConnectionsAreClosedAtRandom(t *testing.T) {
 		t.Errorf("%d connections for nine calls, of which two were the last; drawn below %d", connections.Load(), below.Load())
 	}
 	chance := httptest.NewRecorder()
-	Spread{Handler: http.NotFoundHandler(), Calls: 1}.ServeHTTP(chance, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	ConnectionSpread{Handler: http.NotFoundHandler(), Calls: 1}.ServeHTTP(chance, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	if chance.Header().Get("Connection") != "close" {
 		t.Error("with a chance of one, the connection is not closed")
 	}

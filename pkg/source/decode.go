@@ -76,7 +76,7 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 		}
 		index, ok := fields[field.Key.Value]
 		if !ok {
-			findings = append(findings, hinted(UnknownKey(field.Key, path, n, names), field.Key.Value, into))
+			findings = append(findings, withHint(UnknownKey(field.Key, path, n, names), field.Key.Value, into))
 			continue
 		}
 		findings = append(findings, decodeField(field.Value, inner, into, index)...)
@@ -96,8 +96,8 @@ func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
 	return finding
 }
 
-// hinted returns the finding of an unknown field with the hint of the struct, instead of a similar field.
-func hinted(f Finding, field string, into reflect.Value) Finding {
+// withHint returns the finding of an unknown field with the hint of the struct, instead of a similar field.
+func withHint(f Finding, field string, into reflect.Value) Finding {
 	if h, ok := into.Interface().(Hinter); ok {
 		if hint := h.Hint(field); hint != "" {
 			f.Message, f.Meant, f.Fix = fmt.Sprintf("unknown field %q; it is %s", field, hint), "", nil
@@ -167,7 +167,7 @@ func decodeSlice(n Node, path string, into reflect.Value) Findings {
 func decodeScalar(n Node, path string, into reflect.Value) Findings {
 	wrong := func(want string) Findings {
 		finding := n.Finding(path, "must be %s, is %s", want, describe(n)).Of(WrongType)
-		if text, ok := meant(n, into.Kind()); ok {
+		if text, ok := notation(n, into.Kind()); ok {
 			finding = finding.Replace(n, text)
 		}
 		return Findings{finding}
@@ -205,8 +205,8 @@ func decodeScalar(n Node, path string, into reflect.Value) Findings {
 	return nil
 }
 
-// meant returns the notation of a scalar in the wanted kind, or false if it is ambiguous.
-func meant(n Node, kind reflect.Kind) (string, bool) {
+// notation returns the notation of a scalar in the wanted kind, or false if it is ambiguous.
+func notation(n Node, kind reflect.Kind) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
 		return "", false

@@ -88,9 +88,9 @@ func quote(text string, style yaml.Style) string {
 // ambiguous are words that YAML 1.1 or 1.2 does not take for text.
 var ambiguous = map[string]bool{"true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "null": true, "y": true, "n": true}
 
-// unite leaves every key of the mappings in a document once, and only string keys, so that lookups by key or index find
+// mergeDuplicateKeys leaves every key of the mappings in a document once, and only string keys, so that lookups by key or index find
 // the decoded value. It joins the values of a duplicate key as far as possible, so that mistakes in both are found.
-func unite(n *yaml.Node) {
+func mergeDuplicateKeys(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		var kept []*yaml.Node
 		first := map[string]int{} // the indices of the values
@@ -100,7 +100,7 @@ func unite(n *yaml.Node) {
 				continue
 			}
 			if at, ok := first[key.Value]; ok {
-				kept[at] = united(kept[at], value)
+				kept[at] = mergeNodes(kept[at], value)
 				continue
 			}
 			first[key.Value] = len(kept) + 1
@@ -109,16 +109,16 @@ func unite(n *yaml.Node) {
 		n.Content = kept
 	}
 	for _, inner := range n.Content {
-		unite(inner)
+		mergeDuplicateKeys(inner)
 	}
 }
 
 // isPlain reports whether a key is a plain string.
 func isPlain(key *yaml.Node) bool { return key.Kind == yaml.ScalarNode && key.Tag != "!!merge" }
 
-// united returns the first of two values with the members or items of the second if both are mappings or lists, or else
+// mergeNodes returns the first of two values with the members or items of the second if both are mappings or lists, or else
 // the first existing one.
-func united(a, b *yaml.Node) *yaml.Node {
+func mergeNodes(a, b *yaml.Node) *yaml.Node {
 	switch {
 	case Node{Node: a}.Absent():
 		return b

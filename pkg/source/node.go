@@ -169,7 +169,7 @@ func Parse(file File) ([]Node, Findings) {
 		}
 		if wrong := checkTree(node, ""); len(wrong) > 0 {
 			findings = append(findings, wrong...)
-			unite(node.Node)
+			mergeDuplicateKeys(node.Node)
 		}
 		nodes = append(nodes, node)
 	}

@@ -238,11 +238,11 @@ func near(word string, known []string) string {
 	if best, _, _ := nearest(word, known); best != "" {
 		return best
 	}
-	return begun(word, known)
+	return wordWithPrefix(word, known)
 }
 
-// begun returns the only known word with this prefix, or "".
-func begun(word string, known []string) string {
+// wordWithPrefix returns the only known word with this prefix, or "".
+func wordWithPrefix(word string, known []string) string {
 	const least = 3
 	longer := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(known))), func(candidate string) bool {
 		return len(word) < least || !strings.HasPrefix(strings.ToLower(candidate), strings.ToLower(word))
@@ -253,8 +253,8 @@ func begun(word string, known []string) string {
 	return longer[0]
 }
 
-// ThereAre lists the existing names, up to a limit.
-func ThereAre(known []string) string {
+// ListKnown lists the existing names, up to a limit.
+func ListKnown(known []string) string {
 	const most = 10
 	switch {
 	case len(known) == 0:

@@ -224,7 +224,7 @@ func (w *world) pass(after time.Duration) string {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	w.failed = nil
-	if err := w.found.Pass(ctx); err != nil {
+	if err := w.found.RunOnce(ctx); err != nil {
 		w.failed = append(w.failed, err.Error())
 	}
 	return strings.Join(w.failed, "; ")

@@ -168,7 +168,7 @@ func (w *world) forget(ctx context.Context, owner network.Owner, server func() *
 	w.mutex.Unlock()
 	for {
 		l, now := server(), time.Now()
-		err := l.Forget(context.WithoutCancel(ctx), owner, now, now.Add(rest))
+		err := l.Delete(context.WithoutCancel(ctx), owner, now, now.Add(rest))
 		if err == nil {
 			return
 		}
@@ -178,7 +178,7 @@ func (w *world) forget(ctx context.Context, owner network.Owner, server func() *
 
 func (w *world) wake(ctx context.Context, l *ledger.Ledger) {
 	for ctx.Err() == nil {
-		if _, err := l.Wake(context.WithoutCancel(ctx), time.Now()); err != nil {
+		if _, err := l.Expire(context.WithoutCancel(ctx), time.Now()); err != nil {
 			w.lost.Add(1)
 		}
 		time.Sleep(300 * time.Millisecond)
@@ -204,7 +204,7 @@ func (w *world) check(ctx context.Context, store ledger.Store) {
 	// have continued.
 	for i, l := range w.servers {
 		Eventually(ctx, func(g Gomega) {
-			_, err := l.Wake(ctx, time.Now())
+			_, err := l.Expire(ctx, time.Now())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(l.Taken("pool")).To(BeEquivalentTo(len(found)))
 		}).Should(Succeed(), "taken addresses by server %d", i)

@@ -164,7 +164,7 @@ var _ = Describe("a server that was cut off while etcd compacted its history", f
 		wire.cut()
 		for i := range 10 {
 			owner := network.Owner{Contract: "test", Key: fmt.Sprint(i)}
-			Expect(one.Forget(ctx, owner, time.Now(), time.Time{})).To(Succeed(), "releasing %s", owner)
+			Expect(one.Delete(ctx, owner, time.Now(), time.Time{})).To(Succeed(), "releasing %s", owner)
 		}
 		reserve("kept")
 		admin := c.Client()

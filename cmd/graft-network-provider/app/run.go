@@ -77,11 +77,11 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 func (p *program) reloading() reload.Options {
 	o, log := p.Reloading(), p.Log.WithName("background")
 	o.Metrics, o.Log = reload.NewMetrics(p.Registry), p.Log.WithName("profiles")
-	o.Service.Barred = func(ctx context.Context, pool string) error {
+	o.Service.Disabled = func(ctx context.Context, pool string) error {
 		if p.docker == nil {
 			return nil
 		}
-		return p.docker.Barred(ctx, pool)
+		return p.docker.CheckPool(ctx, pool)
 	}
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.Metrics.FailedInBackground()
@@ -163,7 +163,7 @@ func (p *program) work(ctx context.Context, end func(error)) []func() {
 func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	m := &serving.Monitor{
 		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.Registry, Profiling: p.Config.Debugging.Profiling,
-		Ready: map[string]func(context.Context) error{"shutdown": serving.Stays(p.life.Draining), "ledger": p.remembers, "recovery": p.hasRecovered},
+		Ready: map[string]func(context.Context) error{"shutdown": serving.Ready(p.life.Draining), "ledger": p.remembers, "recovery": p.hasRecovered},
 	}
 	return m.Open(ctx, p.Log)
 }

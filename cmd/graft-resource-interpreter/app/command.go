@@ -199,7 +199,7 @@ func (p *program) work(ctx, working context.Context) []func() {
 func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	m := &serving.Monitor{
 		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
-		Ready: map[string]func(context.Context) error{"shutdown": serving.Stays(p.life.Draining), "certificate": p.certified, "registration": p.isKnown},
+		Ready: map[string]func(context.Context) error{"shutdown": serving.Ready(p.life.Draining), "certificate": p.certified, "registration": p.isKnown},
 	}
 	return m.Open(ctx, p.log)
 }

@@ -80,7 +80,7 @@ func TestDriftWords(t *testing.T) {
 			"No object was checked with acme@76543210, base@01234567.\nSkipped, because their namespaces are annotated: shoot--x, shoot--y.\n",
 		},
 		"no control plane could be read": {
-			drift.Summary{Unread: []drift.Unread{{Namespace: "shoot--x", Problem: "no"}}},
+			drift.Summary{Unread: []drift.UnreadNamespace{{Namespace: "shoot--x", Problem: "no"}}},
 			"No object was checked with acme@76543210, base@01234567.\nshoot--x could not be read: no\n",
 		},
 		"no object": {drift.Summary{ControlPlanes: 1}, "No object was checked with acme@76543210, base@01234567.\n"},
@@ -132,7 +132,7 @@ func TestDriftStatus(t *testing.T) {
 		"all is fixed":                      {func(r *driftResult) { r.Findings, r.Found = r.Findings[:1], map[drift.State]int{drift.Outdated: 1} }, 0},
 		"only a mark":                       {func(r *driftResult) { r.Findings, r.Found = r.Findings[4:], map[drift.State]int{drift.Marked: 1} }, 0},
 		"an object is denied":               {func(r *driftResult) { r.Findings, r.Found = r.Findings[3:4], map[drift.State]int{drift.Denied: 1} }, 1},
-		"a control plane is unread":         {func(r *driftResult) { r.Unread = []drift.Unread{{Namespace: "x", Problem: "y"}} }, 2},
+		"a control plane is unread":         {func(r *driftResult) { r.Unread = []drift.UnreadNamespace{{Namespace: "x", Problem: "y"}} }, 2},
 		"the state of an object is unknown": {func(r *driftResult) { r.Found[drift.Unknown] = 1 }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

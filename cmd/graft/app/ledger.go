@@ -143,7 +143,7 @@ func newListing(out io.Writer, form string, quarantine bool, more ...string) *li
 
 // quarantined is a resource in quarantine, as JSON.
 type quarantined struct {
-	ledger.Thing
+	ledger.Resource
 	Until time.Time `json:"until"`
 	// Last is the last owner, as <contract>/<key>.
 	Last string `json:"last,omitempty"`
@@ -159,7 +159,7 @@ func (l *listing) add(e ledger.Entry) error {
 	l.count++
 	var value any = e.Allocation
 	if e.Allocation == nil {
-		value = quarantined{e.Thing, e.Until.UTC(), last(e)}
+		value = quarantined{e.Resource, e.Until.UTC(), last(e)}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -215,7 +215,7 @@ func last(e ledger.Entry) string {
 
 // quarantineCells returns the columns of an address in quarantine in a list of allocations.
 func quarantineCells(e ledger.Entry) []string {
-	row := []string{"", e.Thing.Pool, e.Thing.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
+	row := []string{"", e.Resource.Pool, e.Resource.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
 	if had := last(e); had != "" {
 		row[7] = "last " + had
 	}
@@ -226,7 +226,7 @@ func quarantineCells(e ledger.Entry) []string {
 func cells(e ledger.Entry) []string {
 	a := e.Allocation
 	if a == nil {
-		return []string{e.Thing.String(), e.Until.UTC().Format(time.RFC3339)}
+		return []string{e.Resource.String(), e.Until.UTC().Format(time.RFC3339)}
 	}
 	var addresses []string
 	for _, address := range a.Addresses {

@@ -22,7 +22,7 @@ func TestListingOfAddressInQuarantine(t *testing.T) {
 	var out strings.Builder
 	l := newListing(&out, "table", false)
 	e := ledger.Entry{
-		Thing: ledger.Thing{Pool: "p", Address: netip.MustParseAddr("10.0.0.9")}, Until: time.Unix(2e9, 0), Last: network.Owner{Contract: "docker", Key: "k"},
+		Resource: ledger.Resource{Pool: "p", Address: netip.MustParseAddr("10.0.0.9")}, Until: time.Unix(2e9, 0), Last: network.Owner{Contract: "docker", Key: "k"},
 	}
 	if err := l.add(e); err != nil {
 		t.Fatal(err)

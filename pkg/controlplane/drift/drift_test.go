@@ -156,7 +156,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("found (-want +got):\n%s", diff)
 	}
 	want := drift.Summary{
-		ControlPlanes: 2, Objects: 3, OptedOut: []string{"shoot-d"}, Unread: []drift.Unread{{Namespace: "shoot-b", Problem: "reading configmaps: status 403"}},
+		ControlPlanes: 2, Objects: 3, OptedOut: []string{"shoot-d"}, Unread: []drift.UnreadNamespace{{Namespace: "shoot-b", Problem: "reading configmaps: status 403"}},
 		Found: map[drift.State]int{drift.Unmutated: 2},
 	}
 	if diff := cmp.Diff(want, summary); diff != "" {
@@ -198,7 +198,7 @@ func TestSearchOfOneNamespace(t *testing.T) {
 		problem string
 	}{
 		"shoot-b": {summary: drift.Summary{ControlPlanes: 1, Objects: 1, Found: map[drift.State]int{drift.Unmutated: 1}}},
-		"other": {summary: drift.Summary{Found: map[drift.State]int{}, Unread: []drift.Unread{
+		"other": {summary: drift.Summary{Found: map[drift.State]int{}, Unread: []drift.UnreadNamespace{
 			{Namespace: "other", Problem: "the profiles have no webhook for it: its labels name other providers, or none"},
 		}}},
 		"none": {summary: drift.Summary{Found: map[drift.State]int{}}, problem: "reading the Namespace none: status 404"},

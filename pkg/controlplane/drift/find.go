@@ -35,14 +35,14 @@ type Engine interface {
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Timely limits the time of an engine for each object, including lookups, to Timeout.
-type Timely struct {
+// TimeLimited limits the time of an engine for each object, including lookups, to Timeout.
+type TimeLimited struct {
 	Engine
 	Timeout time.Duration
 }
 
 // Admit calls the engine with the timeout. It fails as the engine does, or when the timeout has passed.
-func (t Timely) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+func (t TimeLimited) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	ctx, end := context.WithTimeout(ctx, t.Timeout)
 	defer end()
 	return t.Engine.Admit(ctx, r)
@@ -69,13 +69,13 @@ type Summary struct {
 	// OptedOut are the namespaces with the opt-out annotation. They are not checked.
 	OptedOut []string `json:"optedOut,omitempty"`
 	// Unread lists namespaces that could not be read completely.
-	Unread []Unread `json:"unread,omitempty"`
+	Unread []UnreadNamespace `json:"unread,omitempty"`
 	// Found are the findings by their states.
 	Found map[State]int `json:"found"`
 }
 
-// Unread is a namespace that could not be read.
-type Unread struct {
+// UnreadNamespace is a namespace that could not be read.
+type UnreadNamespace struct {
 	Namespace string `json:"namespace"`
 	Problem   string `json:"problem"`
 }
@@ -120,7 +120,7 @@ func (f *Finder) Find(ctx context.Context, each func(Finding) error) (Summary, e
 	}
 	err = group.Wait()
 	slices.Sort(s.summary.OptedOut)
-	slices.SortFunc(s.summary.Unread, func(a, b Unread) int { return strings.Compare(a.Namespace, b.Namespace) })
+	slices.SortFunc(s.summary.Unread, func(a, b UnreadNamespace) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return s.summary, err
 }
 
@@ -156,7 +156,7 @@ func (s *search) namespace(ctx context.Context, n namespace, of int) error {
 	case n.optOut != "":
 		s.summary.OptedOut = append(s.summary.OptedOut, n.name)
 	case err != nil:
-		s.summary.Unread = append(s.summary.Unread, Unread{n.name, err.Error()})
+		s.summary.Unread = append(s.summary.Unread, UnreadNamespace{n.name, err.Error()})
 	default:
 		s.summary.ControlPlanes++
 	}

@@ -164,7 +164,7 @@ func TestSmallerPages(t *testing.T) {
 	}
 	fits = 0
 	_, summary, err := s.find(compile(t, silver))
-	want := []drift.Unread{{Namespace: "shoot", Problem: "reading configmaps: " + drift.ErrTooLarge.Error()}}
+	want := []drift.UnreadNamespace{{Namespace: "shoot", Problem: "reading configmaps: " + drift.ErrTooLarge.Error()}}
 	if diff := cmp.Diff(want, summary.Unread); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -210,7 +210,7 @@ func TestObjectWithoutDecisionIsUnknown(t *testing.T) {
 	s.shoot("shoot", "")
 	s.configMap("shoot", "cloud-a", "")
 	s.configMap("shoot", "cloud-b", "")
-	_, summary, err := s.find(drift.Timely{Engine: slow{compile(t, silver)}, Timeout: time.Millisecond})
+	_, summary, err := s.find(drift.TimeLimited{Engine: slow{compile(t, silver)}, Timeout: time.Millisecond})
 	if err != nil || summary.Found[drift.Unknown] != 2 {
 		t.Errorf("%+v, %v", summary, err)
 	}

@@ -73,7 +73,7 @@ func decode(raw []byte, into client.Object) error {
 func decodeStrictly(raw []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
-		return fmt.Errorf("decoding the result: %w: %s", ErrFieldType, culprit(raw, reflect.TypeOf(into).Elem()))
+		return fmt.Errorf("decoding the result: %w: %s", ErrFieldType, invalidField(raw, reflect.TypeOf(into).Elem()))
 	}
 	if len(unknown) > 0 {
 		return fmt.Errorf("%w: %w", ErrFieldUnknown, errors.Join(unknown...))
@@ -81,9 +81,9 @@ func decodeStrictly(raw []byte, into any) error {
 	return nil
 }
 
-// culprit returns the path of the first field that the type cannot hold, because the decoder's error may quote the
+// invalidField returns the path of the first field that the type cannot hold, because the decoder's error may quote the
 // value.
-func culprit(raw []byte, kind reflect.Type) string {
+func invalidField(raw []byte, kind reflect.Type) string {
 	var path []string
 	for {
 		var members map[string]json.RawMessage

@@ -394,7 +394,7 @@ func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, regi
 		Host: host, Client: mgr.GetHTTPClient(), Timeout: patrolTimeout, MostBytes: patrolAnswer,
 		Limiter: flowcontrol.NewTokenBucketRateLimiter(float32(rate), rate),
 	}
-	engine := drift.Timely{Engine: store, Timeout: patrolTimeout}
+	engine := drift.TimeLimited{Engine: store, Timeout: patrolTimeout}
 	p := &patrol.Patrol{
 		Finder: drift.Finder{API: api, Engine: engine}, Interval: wanted.Interval.Duration, Clock: clock.RealClock{},
 		Ready: func(ctx context.Context) error {
@@ -530,7 +530,7 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 		}
 	})
 	mux := http.NewServeMux()
-	mux.Handle(webhook.PathPrefix, serving.Drain{Handler: serving.Spread{Handler: guarded, Calls: callsOnConnection}, Draining: draining.Load})
+	mux.Handle(webhook.PathPrefix, serving.Drain{Handler: serving.ConnectionSpread{Handler: guarded, Calls: callsOnConnection}, Draining: draining.Load})
 	address := net.JoinHostPort(o.WebhookHost, strconv.Itoa(int(o.Config.Server.WebhookPort)))
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

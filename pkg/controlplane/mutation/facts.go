@@ -139,15 +139,15 @@ func readFacts(ctx context.Context, namespace string, o *target.Object, source f
 	if err != nil {
 		return nil, err
 	}
-	if refresher, ok := source.(facts.Refresher); ok && behind(found, o) {
+	if refresher, ok := source.(facts.Refresher); ok && isStale(found, o) {
 		return refresher.Refresh(ctx, namespace)
 	}
 	return found, nil
 }
 
-// behind reports whether the object belongs to a newer state of the shoot than the facts. An OperatingSystemConfig has
+// isStale reports whether the object belongs to a newer state of the shoot than the facts. An OperatingSystemConfig has
 // the version of its pool, which may be older than the control plane.
-func behind(f *facts.Facts, o *target.Object) bool {
+func isStale(f *facts.Facts, o *target.Object) bool {
 	pool, ok := o.Document.Original().Find("metadata", "labels").Get(facts.LabelWorkerPool).Text()
 	if f.Shoot == nil || o.Form.Kind != "OperatingSystemConfig" || !ok {
 		return newer(o.ImageVersion(), f.Kubernetes())

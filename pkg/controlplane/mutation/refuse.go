@@ -39,9 +39,9 @@ func CheckContract(t *target.Target, r *Rule, g contract.Generation) source.Find
 	return findings
 }
 
-// Needless reports whether a rule gives a reason without need, so that obsolete reasons are found. It returns false for
+// GivesUnusedReason reports whether a rule gives a reason without need, so that obsolete reasons are found. It returns false for
 // computed names, which are unknown at this point.
-func Needless(t *target.Target, r *Rule) bool {
+func GivesUnusedReason(t *target.Target, r *Rule) bool {
 	if r.ForEach != nil && len(r.ForEach.Names) > 0 {
 		return false
 	}

@@ -44,7 +44,7 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	decoder.DisallowUnknownFields()
 	var typed T
 	if err := decoder.Decode(&typed); err != nil {
-		return nil, fmt.Errorf("%w: %s%s", ErrValue, strings.TrimPrefix(err.Error(), "json: "), meant(err, raw, reflect.TypeFor[T]()))
+		return nil, fmt.Errorf("%w: %s%s", ErrValue, strings.TrimPrefix(err.Error(), "json: "), suggestField(err, raw, reflect.TypeFor[T]()))
 	}
 	stored, err := json.Marshal(typed)
 	if err != nil {
@@ -62,8 +62,8 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	return json.Marshal(result)
 }
 
-// meant returns a hint at the probable field if the error is about an unknown field in a value.
-func meant(err error, raw []byte, of reflect.Type) string {
+// suggestField returns a hint at the probable field if the error is about an unknown field in a value.
+func suggestField(err error, raw []byte, of reflect.Type) string {
 	var (
 		value any
 		name  string

@@ -124,7 +124,7 @@ func documentsIn(file source.File) []*profile.Document {
 		return documents, nil
 	}) // a panic is reported when the file is compiled
 	if len(documents) == 0 {
-		return profile.Beginning(file)
+		return profile.ParseBeginning(file)
 	}
 	return documents
 }

@@ -48,9 +48,9 @@ func (p Paths) Read(context.Context) ([]source.File, error) {
 	return files, unreadable
 }
 
-// LeftAlone returns the ignored files, which contain no profiles.
-func (p Paths) LeftAlone() []string {
-	left, err := folder.LeftAlone(p...)
+// Ignored returns the ignored files, which contain no profiles.
+func (p Paths) Ignored() []string {
+	left, err := folder.Ignored(p...)
 	if err != nil {
 		return nil
 	}

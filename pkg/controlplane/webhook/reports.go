@@ -43,8 +43,8 @@ type Reports struct {
 
 	reported *[]Status
 	next     time.Time
-	// said has the last condition of each object, to write each Event once.
-	said map[client.ObjectKey]string
+	// conditions has the last condition of each object, to write each Event once.
+	conditions map[client.ObjectKey]string
 }
 
 // Start reports until the context ends. It never fails.
@@ -66,8 +66,8 @@ func (r *Reports) Start(ctx context.Context) error {
 
 // Report writes changed states. It fails with the errors of all states that could not be written.
 func (r *Reports) Report(ctx context.Context) error {
-	if r.said == nil {
-		r.said = map[client.ObjectKey]string{}
+	if r.conditions == nil {
+		r.conditions = map[client.ObjectKey]string{}
 	}
 	conditions := map[client.ObjectKey]metav1.Condition{}
 	for _, status := range r.Store.Statuses() {
@@ -128,13 +128,13 @@ func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition me
 		reference = &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: key.Namespace, Name: key.Name, UID: object.UID}
 		_ = json.Unmarshal([]byte(object.Annotations[ConditionAnnotation]), &before) // an unreadable condition is overwritten
 	}
-	said := string(condition.Status) + condition.Reason + condition.Message
-	if r.said[key] == "" && condition.Status == metav1.ConditionTrue && before.Status == metav1.ConditionTrue {
-		r.said[key] = said // no Event for a profile that stays valid
+	latest := string(condition.Status) + condition.Reason + condition.Message
+	if r.conditions[key] == "" && condition.Status == metav1.ConditionTrue && before.Status == metav1.ConditionTrue {
+		r.conditions[key] = latest // no Event for a profile that stays valid
 	}
-	if r.said[key] != said {
+	if r.conditions[key] != latest {
 		r.say(reference, condition)
-		r.said[key] = said
+		r.conditions[key] = latest
 	}
 	if key.Name == "" || before.Status == condition.Status && before.Reason == condition.Reason && before.Message == condition.Message {
 		return nil

@@ -253,8 +253,8 @@ func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unrea
 // logIgnored logs the files in folders of profiles that contain no profiles.
 func (s *Store) logIgnored(readers []ProfileReader) {
 	for _, reader := range readers {
-		if walked, ok := reader.(interface{ LeftAlone() []string }); ok {
-			if left := walked.LeftAlone(); len(left) > 0 {
+		if walked, ok := reader.(interface{ Ignored() []string }); ok {
+			if left := walked.Ignored(); len(left) > 0 {
 				s.log.Info("Ignored files without apiVersion and kind", "files", left)
 			}
 		}

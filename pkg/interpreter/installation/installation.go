@@ -51,7 +51,7 @@ type Installation struct {
 // Reloading returns the options of the reloader. It fails if a configured profile of Gardener is unknown.
 func (i *Installation) Reloading() (reload.Options, error) {
 	files := shell.Documents(i.Config.Profiles.Paths)
-	r := reload.Options{Read: files.Read, Empty: files.Empty, LeftAlone: files.LeftAlone, Log: logr.Discard()}
+	r := reload.Options{Read: files.Read, Empty: files.Empty, Ignored: files.Ignored, Log: logr.Discard()}
 	if !*i.Config.Profiles.Gardener {
 		return r, nil
 	}

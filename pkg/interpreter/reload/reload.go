@@ -35,8 +35,8 @@ type Options struct {
 	Read func() ([]source.File, error)
 	// Empty returns the paths of Read that contain none of the given files. It may be nil.
 	Empty func(files []string) []string
-	// LeftAlone returns files in folders that Read ignored because they are no profiles. It may be nil.
-	LeftAlone func() []string
+	// Ignored returns files in folders that Read ignored because they are no profiles. It may be nil.
+	Ignored func() []string
 	// Behind has fixed documents that follow those of the files.
 	Behind []*profile.Interpreter
 	// Changed receives each newly activated set. It may be nil.
@@ -77,7 +77,7 @@ func Open(o Options) (*Reloader, error) {
 		return nil, err
 	}
 	metrics := cmp.Or(o.Metrics, watch.NewMetrics(nil, "interpreter"))
-	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, LeftAlone: o.LeftAlone, Metrics: metrics, Log: o.Log}}
+	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, Ignored: o.Ignored, Metrics: metrics, Log: o.Log}}
 	r.attempts.First(files)
 	r.put(next)
 	return r, nil

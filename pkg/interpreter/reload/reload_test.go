@@ -75,7 +75,7 @@ func TestReload(t *testing.T) {
 	changed := 0
 	r, err := Open(Options{
 		Read: f.read, Behind: behind, Metrics: watch.NewMetrics(registry, "interpreter"), Log: logr.Discard(), Changed: func(*InForce) { changed++ },
-		LeftAlone: func() []string { return []string{"other.yaml"} },
+		Ignored: func() []string { return []string{"other.yaml"} },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -201,7 +201,7 @@ func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 		}
 	}
 	if d.own {
-		result.Namespace = q.object.CameText("metadata", "namespace")
+		result.Namespace = q.object.OriginalText("metadata", "namespace")
 	}
 	selector, err := d.selector.of(q)
 	switch {

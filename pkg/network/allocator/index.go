@@ -27,8 +27,8 @@ type Index struct {
 	// 65,536).
 	free   *roaring.Bitmap
 	others map[netip.Addr]struct{}
-	// room is how many positions are free.
-	room uint64
+	// remaining is how many positions are free.
+	remaining uint64
 	// next is where the search for a free position begins.
 	next uint32
 }
@@ -37,7 +37,7 @@ type Index struct {
 func NewIndex(space *Space) *Index {
 	free := roaring.New()
 	free.AddRange(0, space.size)
-	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}, room: space.size}
+	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}, remaining: space.size}
 }
 
 // Take takes an address; false when it is taken already.
@@ -46,7 +46,7 @@ func (x *Index) Take(address netip.Addr) bool {
 		if !x.free.CheckedRemove(position) {
 			return false
 		}
-		x.room--
+		x.remaining--
 		return true
 	}
 	_, taken := x.others[address]
@@ -59,7 +59,7 @@ func (x *Index) Free(address netip.Addr) {
 	if position, ok := x.space.Position(address); ok {
 		if !x.free.Contains(position) {
 			x.free.Add(position)
-			x.room++
+			x.remaining++
 		}
 		return
 	}
@@ -67,7 +67,7 @@ func (x *Index) Free(address netip.Addr) {
 }
 
 // Len returns the number of taken addresses.
-func (x *Index) Len() uint64 { return x.space.size - x.room + uint64(len(x.others)) }
+func (x *Index) Len() uint64 { return x.space.size - x.remaining + uint64(len(x.others)) }
 
 // Choose takes the next free address after the last chosen one, and starts again at the lowest after the highest; false
 // when none is free.
@@ -83,7 +83,7 @@ func (x *Index) Choose() (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	x.free.Remove(uint32(position))
-	x.room--
+	x.remaining--
 	x.next = uint32(position) + 1 // behind the last it is 0
 	return x.space.Address(uint32(position)), true
 }

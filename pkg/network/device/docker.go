@@ -52,14 +52,14 @@ func (c *Config) BeyondDocker() error {
 	for _, beyond := range BeyondDocker() {
 		list, inner, items := strings.Cut(beyond.Field, "[].")
 		if !items {
-			if said(tree, beyond.Field) {
+			if isSet(tree, beyond.Field) {
 				p.add(beyond.Field, "%s", beyond.Why)
 			}
 			continue
 		}
 		all, _ := tree[list].([]any)
 		for i, of := range all {
-			if members, ok := of.(map[string]any); ok && said(members, inner) && !IsMainTable(fmt.Sprint(members[inner])) {
+			if members, ok := of.(map[string]any); ok && isSet(members, inner) && !IsMainTable(fmt.Sprint(members[inner])) {
 				p.add(fmt.Sprintf("%s[%d].%s", list, i, inner), "%s", beyond.Why)
 			}
 		}
@@ -71,13 +71,13 @@ func (c *Config) BeyondDocker() error {
 // IsMainTable reports whether a text is the number of the main routing table.
 func IsMainTable(text string) bool { return text == "254" }
 
-// said reports whether a value is set at a path of mappings; false and zero values count as unset.
-func said(tree map[string]any, path string) bool {
+// isSet reports whether a value is set at a path of mappings; false and zero values count as unset.
+func isSet(tree map[string]any, path string) bool {
 	first, rest, deeper := strings.Cut(path, ".")
 	value, ok := tree[first]
 	if !deeper {
 		return ok && value != nil && value != false
 	}
 	inner, _ := value.(map[string]any)
-	return said(inner, rest)
+	return isSet(inner, rest)
 }

@@ -93,7 +93,7 @@ func (w *world) step(name string, s step) {
 			w.t.Fatal(err)
 		}
 		w.clock.Step(span)
-		if _, err := w.ledger.Wake(context.Background(), w.clock.Now()); err != nil {
+		if _, err := w.ledger.Expire(context.Background(), w.clock.Now()); err != nil {
 			w.t.Fatal(err)
 		}
 	case s.Call != "" || s.Path != "":

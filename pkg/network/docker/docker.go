@@ -76,30 +76,30 @@ func New(o Options) http.Handler {
 
 // methods lists all methods.
 var methods = map[string]method{
-	"Plugin.Activate": without((*handler).activate),
+	"Plugin.Activate": withoutBody((*handler).activate),
 
-	"NetworkDriver.GetCapabilities":             without((*handler).capabilities),
-	"NetworkDriver.GwAllocCheck":                with((*handler).checkGateways, nil),
-	"NetworkDriver.AllocateNetwork":             with((*handler).allocateNetwork, (*textRequest).checkNetwork),
-	"NetworkDriver.FreeNetwork":                 with((*handler).ignore, (*request).checkNetwork), // AllocateNetwork stores nothing
-	"NetworkDriver.CreateNetwork":               with((*handler).createNetwork, (*request).checkNetwork),
-	"NetworkDriver.DeleteNetwork":               with((*handler).deleteNetwork, (*request).checkNetwork),
-	"NetworkDriver.CreateEndpoint":              with((*handler).createEndpoint, (*request).checkEndpoint),
-	"NetworkDriver.EndpointOperInfo":            with((*handler).endpointInfo, (*request).checkEndpoint),
-	"NetworkDriver.DeleteEndpoint":              with((*handler).deleteEndpoint, (*request).checkEndpoint),
-	"NetworkDriver.Join":                        with((*handler).join, (*request).checkEndpoint),
-	"NetworkDriver.Leave":                       with((*handler).leave, (*request).checkEndpoint),
-	"NetworkDriver.ProgramExternalConnectivity": with((*handler).refusePorts, (*request).checkEndpoint),
-	"NetworkDriver.RevokeExternalConnectivity":  with((*handler).ignore, (*request).checkEndpoint), // no port is published
-	"NetworkDriver.DiscoverNew":                 with(discover(false), nil),
-	"NetworkDriver.DiscoverDelete":              with(discover(true), nil),
+	"NetworkDriver.GetCapabilities":             withoutBody((*handler).capabilities),
+	"NetworkDriver.GwAllocCheck":                withBody((*handler).checkGateways, nil),
+	"NetworkDriver.AllocateNetwork":             withBody((*handler).allocateNetwork, (*textRequest).checkNetwork),
+	"NetworkDriver.FreeNetwork":                 withBody((*handler).ignore, (*request).checkNetwork), // AllocateNetwork stores nothing
+	"NetworkDriver.CreateNetwork":               withBody((*handler).createNetwork, (*request).checkNetwork),
+	"NetworkDriver.DeleteNetwork":               withBody((*handler).deleteNetwork, (*request).checkNetwork),
+	"NetworkDriver.CreateEndpoint":              withBody((*handler).createEndpoint, (*request).checkEndpoint),
+	"NetworkDriver.EndpointOperInfo":            withBody((*handler).endpointInfo, (*request).checkEndpoint),
+	"NetworkDriver.DeleteEndpoint":              withBody((*handler).deleteEndpoint, (*request).checkEndpoint),
+	"NetworkDriver.Join":                        withBody((*handler).join, (*request).checkEndpoint),
+	"NetworkDriver.Leave":                       withBody((*handler).leave, (*request).checkEndpoint),
+	"NetworkDriver.ProgramExternalConnectivity": withBody((*handler).refusePorts, (*request).checkEndpoint),
+	"NetworkDriver.RevokeExternalConnectivity":  withBody((*handler).ignore, (*request).checkEndpoint), // no port is published
+	"NetworkDriver.DiscoverNew":                 withBody(discover(false), nil),
+	"NetworkDriver.DiscoverDelete":              withBody(discover(true), nil),
 
-	"IpamDriver.GetCapabilities":         without((*handler).ipamCapabilities),
-	"IpamDriver.GetDefaultAddressSpaces": without((*handler).addressSpaces),
-	"IpamDriver.RequestPool":             with((*handler).requestPool, nil),
-	"IpamDriver.ReleasePool":             with((*handler).releasePool, (*textRequest).checkPool),
-	"IpamDriver.RequestAddress":          with((*handler).requestAddress, (*textRequest).checkPool),
-	"IpamDriver.ReleaseAddress":          with((*handler).releaseAddress, (*textRequest).checkPool),
+	"IpamDriver.GetCapabilities":         withoutBody((*handler).ipamCapabilities),
+	"IpamDriver.GetDefaultAddressSpaces": withoutBody((*handler).addressSpaces),
+	"IpamDriver.RequestPool":             withBody((*handler).requestPool, nil),
+	"IpamDriver.ReleasePool":             withBody((*handler).releasePool, (*textRequest).checkPool),
+	"IpamDriver.RequestAddress":          withBody((*handler).requestAddress, (*textRequest).checkPool),
+	"IpamDriver.ReleaseAddress":          withBody((*handler).releaseAddress, (*textRequest).checkPool),
 }
 
 // Endpoint returns the method of a path, for metrics, or "" if there is none.

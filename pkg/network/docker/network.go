@@ -74,17 +74,17 @@ func (h *handler) createNetwork(ctx context.Context, q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.known(ctx, n); err != nil {
+	if err := h.recordSubnets(ctx, n); err != nil {
 		return nil, err
 	}
 	return nil, h.Networks.CreateNetwork(ctx, n)
 }
 
-// known records the subnets of a network in the leases. It must run before the network is created, so that
+// recordSubnets records the subnets of a network in the leases. It must run before the network is created, so that
 // leases requested in the meantime belong to another network.
-func (h *handler) known(ctx context.Context, n driver.Network) error {
+func (h *handler) recordSubnets(ctx context.Context, n driver.Network) error {
 	for _, s := range n.Subnets {
-		if err := h.Leases.Known(ctx, s.Space, s.Prefix, n.ID); err != nil {
+		if err := h.Leases.RecordNetwork(ctx, s.Space, s.Prefix, n.ID); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (h *handler) createEndpoint(ctx context.Context, q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.known(ctx, n); err != nil {
+	if err := h.recordSubnets(ctx, n); err != nil {
 		return nil, err
 	}
 	made, err := h.Networks.CreateEndpoint(ctx, e)
@@ -197,7 +197,7 @@ const longestSandbox = 4096
 // join returns the interface to move into the sandbox, with its routes.
 func (h *handler) join(ctx context.Context, q *request) (any, error) {
 	if q.SandboxKey == "" || len(q.SandboxKey) > longestSandbox {
-		return nil, wrong("SandboxKey", "must be the path of a sandbox")
+		return nil, invalidField("SandboxKey", "must be the path of a sandbox")
 	}
 	e, n, err := h.Networks.Join(ctx, q.NetworkID, q.EndpointID, q.SandboxKey)
 	if err != nil {
@@ -235,7 +235,7 @@ func (h *handler) leave(ctx context.Context, q *request) (any, error) {
 func (*handler) refusePorts(_ context.Context, q *request) (any, error) {
 	ports, err := q.Options.published()
 	if err == nil && len(ports) > 0 {
-		err = cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
+		err = unsupported(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
 			"reach the container by its own address, "+
 			"or connect it to a network of the driver bridge too", describe(ports)))
 	}
@@ -250,7 +250,7 @@ func discover(gone bool) func(*handler, context.Context, *request) (any, error) 
 		}
 		var d nodeData
 		if json.Unmarshal(q.DiscoveryData, &d) != nil {
-			return nil, wrong("DiscoveryData", "must have the address of a node")
+			return nil, invalidField("DiscoveryData", "must have the address of a node")
 		}
 		node := d.Address
 		if d.Self {

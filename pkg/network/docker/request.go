@@ -108,7 +108,7 @@ func (q *textRequest) checkNetwork() error { return checkID("NetworkID", q.Netwo
 // checkPool returns an error for an invalid pool identifier. Those of this driver are shorter than the limit.
 func (q *textRequest) checkPool() error {
 	if q.PoolID == "" || len(q.PoolID) > 512 {
-		return wrong("PoolID", "must be the PoolID from the answer of RequestPool")
+		return invalidField("PoolID", "must be the PoolID from the answer of RequestPool")
 	}
 	return nil
 }
@@ -157,8 +157,8 @@ const (
 // options are libnetwork's labels of a network, endpoint or sandbox.
 type options map[string]json.RawMessage
 
-// said returns an option as text, or false if it is missing, null, or not a scalar.
-func (o options) said(label string) (string, bool) {
+// text returns an option as text, or false if it is missing, null, or not a scalar.
+func (o options) text(label string) (string, bool) {
 	raw := bytes.TrimSpace(o[label])
 	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
 		return "", false
@@ -170,11 +170,11 @@ func (o options) said(label string) (string, bool) {
 	return text, true
 }
 
-// own returns the options without libnetwork's labels. For an endpoint, these are the user's.
-func (o options) own() map[string]string {
+// userOptions returns the options without libnetwork's labels. For an endpoint, these are the user's.
+func (o options) userOptions() map[string]string {
 	all := map[string]string{}
 	for name := range o {
-		if text, ok := o.said(name); ok && !strings.HasPrefix(name, ipam.OwnOptions) {
+		if text, ok := o.text(name); ok && !strings.HasPrefix(name, ipam.OwnOptions) {
 			all[name] = text
 		}
 	}
@@ -183,16 +183,16 @@ func (o options) own() map[string]string {
 
 // generic returns the user's options of a network, which libnetwork sends below a label of its own.
 func (o options) generic() (map[string]string, error) {
-	all := o.own()
+	all := o.userOptions()
 	var inner options
 	if raw, ok := o[labelGeneric]; ok && json.Unmarshal(raw, &inner) != nil {
-		return nil, wrong("Options."+labelGeneric, "must be an object")
+		return nil, invalidField("Options."+labelGeneric, "must be an object")
 	}
 	for name, raw := range inner {
-		if text, ok := inner.said(name); ok {
+		if text, ok := inner.text(name); ok {
 			all[name] = text
 		} else if string(bytes.TrimSpace(raw)) != "null" {
-			return nil, wrong("Options."+labelGeneric, "must have texts: another thing is in %q", wire.Line(name))
+			return nil, invalidField("Options."+labelGeneric, "must have texts: another thing is in %q", wire.Line(name))
 		}
 	}
 	return all, nil
@@ -206,7 +206,7 @@ func (o options) published() ([]portBinding, error) {
 	}
 	var ports []portBinding
 	if err := json.Unmarshal(raw, &ports); err != nil {
-		return nil, wrong("Options."+labelPortMap, "must be a list of ports")
+		return nil, invalidField("Options."+labelPortMap, "must be a list of ports")
 	}
 	return ports, nil
 }
@@ -229,18 +229,18 @@ func describe(ports []portBinding) string {
 	return strings.Join(names, ", ")
 }
 
-// wrong returns the error for an invalid field. It does not repeat the field's value.
-func wrong(field, format string, values ...any) error {
+// invalidField returns the error for an invalid field. It does not repeat the field's value.
+func invalidField(field, format string, values ...any) error {
 	return wire.Problemf(http.StatusBadRequest, "%s %s", field, fmt.Sprintf(format, values...))
 }
 
 // checkID returns an error for an invalid identifier.
 func checkID(field, id string) error {
 	if id == "" {
-		return wrong(field, "is missing")
+		return invalidField(field, "is missing")
 	}
 	if !driver.IsIdentifier(id) {
-		return wrong(field, "must be an identifier: at most %d letters, digits, _, . and -", link.MaxIdentifier)
+		return invalidField(field, "must be an identifier: at most %d letters, digits, _, . and -", link.MaxIdentifier)
 	}
 	return nil
 }
@@ -274,7 +274,7 @@ func (a *flexibleAddress) UnmarshalText(text []byte) error {
 // network decodes a network.
 func (q *request) network() (driver.Network, error) {
 	options, err := q.Options.generic()
-	internal, _ := q.Options.said(labelInternal)
+	internal, _ := q.Options.text(labelInternal)
 	n := driver.Network{ID: q.NetworkID, Options: options, Internal: internal == "true"}
 	for family, data := range [][]ipamData{q.IPv4Data, q.IPv6Data} {
 		for _, d := range data {
@@ -283,7 +283,7 @@ func (q *request) network() (driver.Network, error) {
 			}
 			if !d.Pool.IsValid() || d.Pool.Addr().Is4() != (family == 0) || d.Pool.Addr().Is4In6() || d.Gateway.IsValid() &&
 				d.Gateway.Is4() != (family == 0) {
-				return n, wrong("IPv4Data or IPv6Data", "must have subnets and gateways of the family")
+				return n, invalidField("IPv4Data or IPv6Data", "must have subnets and gateways of the family")
 			}
 			s := driver.Subnet{Space: d.AddressSpace, Prefix: d.Pool.Masked(), Gateway: d.Gateway.Addr}
 			for name, address := range d.AuxAddresses {
@@ -302,13 +302,13 @@ func (q *request) network() (driver.Network, error) {
 
 // endpoint decodes an endpoint.
 func (q *request) endpoint() (driver.Endpoint, error) {
-	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
+	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.userOptions()}
 	for family, address := range []netip.Prefix{q.Interface.Address, q.Interface.AddressIPv6} {
 		if !address.IsValid() {
 			continue
 		}
 		if address.Addr().Is4() != (family == 0) {
-			return e, wrong("Interface", "must have addresses of the family")
+			return e, invalidField("Interface", "must have addresses of the family")
 		}
 		e.Addresses = append(e.Addresses, address)
 	}
@@ -316,8 +316,8 @@ func (q *request) endpoint() (driver.Endpoint, error) {
 	if e.MAC, err = q.hardware(); err != nil {
 		return e, err
 	}
-	if e.Name, _ = q.Options.said(labelInterface); e.Name != "" && link.NameProblem(e.Name) != nil {
-		return e, cannot(labelInterface + " cannot be the name of an interface: that has at most 15 bytes, and no " +
+	if e.Name, _ = q.Options.text(labelInterface); e.Name != "" && link.NameProblem(e.Name) != nil {
+		return e, unsupported(labelInterface + " cannot be the name of an interface: that has at most 15 bytes, and no " +
 			"space, / or :")
 	}
 	return e, nil
@@ -332,14 +332,14 @@ func (q *request) hardware() (network.HardwareAddr, error) {
 		if json.Unmarshal(q.Options[labelMAC], &encoded) == nil && len(encoded) == 6 {
 			return encoded, nil
 		}
-		text, _ = q.Options.said(labelMAC)
+		text, _ = q.Options.text(labelMAC)
 	}
 	if text == "" {
 		return nil, nil
 	}
 	parsed, err := net.ParseMAC(text)
 	if err != nil || len(parsed) != 6 {
-		return nil, wrong("the MAC address", "must have 6 bytes")
+		return nil, invalidField("the MAC address", "must have 6 bytes")
 	}
 	return network.HardwareAddr(parsed), nil
 }

@@ -36,15 +36,15 @@ type call struct {
 	about []any
 }
 
-// without returns a method that ignores the body.
-func without(do func(*handler, context.Context) (any, error)) method {
+// withoutBody returns a method that ignores the body.
+func withoutBody(do func(*handler, context.Context) (any, error)) method {
 	return func(h *handler, _ http.ResponseWriter, _ *http.Request) (call, error) {
 		return call{do: func(ctx context.Context) (any, error) { return do(h, ctx) }}, nil
 	}
 }
 
-// with returns a method that decodes the body and checks its identifiers. check may be nil.
-func with[Q any, P interface {
+// withBody returns a method that decodes the body and checks its identifiers. check may be nil.
+func withBody[Q any, P interface {
 	*Q
 	about() []any
 }](do func(*handler, context.Context, P) (any, error), check func(P) error) method {
@@ -79,7 +79,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, c.about, unreadable(err))
 		return
 	}
-	answer, err := h.within(r.Context(), c.do)
+	answer, err := h.withTimeout(r.Context(), c.do)
 	if err != nil {
 		h.fail(w, r, c.about, err)
 		return
@@ -108,8 +108,8 @@ type outcome struct {
 	panicked *wire.Panic
 }
 
-// within executes a call with a time limit. It continues if the client disconnects, to avoid partial results.
-func (h *handler) within(caller context.Context, do func(context.Context) (any, error)) (any, error) {
+// withTimeout executes a call with a time limit. It continues if the client disconnects, to avoid partial results.
+func (h *handler) withTimeout(caller context.Context, do func(context.Context) (any, error)) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), h.Patience)
 	ended := make(chan outcome, 1)
 	go func() {
@@ -149,8 +149,8 @@ var events = map[string]struct {
 	"NetworkDriver.DeleteEndpoint": {1, "An endpoint was removed"},
 }
 
-// failed logs an error for the machine's operator. Docker shows the text to its user only.
-func (h *handler) failed(r *http.Request, about []any, p problem, err error) {
+// logFailure logs an error for the machine's operator. Docker shows the text to its user only.
+func (h *handler) logFailure(r *http.Request, about []any, p problem, err error) {
 	log := h.Log.WithValues("method", wire.Line(strings.TrimPrefix(r.URL.Path, "/")), "status",
 		p.Status).WithValues(about...)
 	if p.ours {
@@ -186,17 +186,17 @@ func Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
 	wire.WriteAs(w, p.Status, mediaType, failureOf(r.URL.Path, p.Message))
 }
 
-// cannot is an error for an operation that is not supported. Its text is for users.
-type cannot string
+// unsupported is an error for an operation that is not supported. Its text is for users.
+type unsupported string
 
 // Error implements error.
-func (c cannot) Error() string { return string(c) }
+func (c unsupported) Error() string { return string(c) }
 
 // fail logs an error and writes it. A readable request gets status 200, as the API requires, independent of the
 // fault.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, about []any, err error) {
 	p := problemOf(err)
-	h.failed(r, about, p, err)
+	h.logFailure(r, about, p, err)
 	h.Failed(Endpoint(r.URL.Path), p.ours)
 	Refuse(w, r, &p.Problem)
 }
@@ -212,7 +212,7 @@ func problemOf(err error) problem {
 	if p, ok := errors.AsType[*wire.Problem](err); ok {
 		return problem{Problem: *p, ours: p.Status >= http.StatusInternalServerError}
 	}
-	if _, ok := errors.AsType[cannot](err); ok || known(err) {
+	if _, ok := errors.AsType[unsupported](err); ok || isUserError(err) {
 		return problem{Problem: wire.Problem{Status: http.StatusOK, Message: err.Error()}}
 	}
 	p := problem{Problem: *wire.ProblemOf(err)}
@@ -231,9 +231,9 @@ var forPeople = []error{
 	ipam.ErrUnknown, ipam.ErrRequest,
 }
 
-// known reports whether an error's text is for users. They can act on errors of the kernel, but not on those of
+// isUserError reports whether an error's text is for users. They can act on errors of the kernel, but not on those of
 // files.
-func known(err error) bool {
+func isUserError(err error) bool {
 	if slices.ContainsFunc(forPeople, func(one error) bool { return errors.Is(err, one) }) {
 		return true
 	}

@@ -92,7 +92,7 @@ func (w *world) open() {
 	var kept []ledger.Pool
 	served := map[string]service.Pool{}
 	for name, pool := range w.policy.Pools {
-		kept, served[name] = append(kept, pool.Pool), service.Pool{Rest: pool.Rest}
+		kept, served[name] = append(kept, pool.Pool), service.Pool{Quarantine: pool.Quarantine}
 	}
 	ctx := context.Background()
 	if w.ledger, err = ledger.Open(ctx, w.store, kept...); err != nil {
@@ -106,7 +106,7 @@ func (w *world) open() {
 	w.leases = ipam.New(ipam.Options{
 		Service: s, Policy: current, Store: w.store, Clock: w.clock, Grace: time.Minute,
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
-			return w.networks.Knows(ctx, network, space, subnet, address)
+			return w.networks.HasNetwork(ctx, network, space, subnet, address)
 		},
 	})
 	w.networks = driver.New(driver.Options{Service: s, Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock})

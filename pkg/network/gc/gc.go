@@ -34,14 +34,14 @@ var ErrUncounted = errors.New("the holders cannot be checked")
 type Census interface {
 	// Count returns all existing holders of a kind (ResourceClaim or Pod) at a time not before the call. The error
 	// wraps ErrUncounted if they cannot be counted.
-	Count(ctx context.Context, kind string) (Living, error)
+	Count(ctx context.Context, kind string) (Population, error)
 	// Lives asks the source whether a named holder exists. It returns false for a holder without a name, which has just
 	// been counted. It fails if the source does not answer.
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
 }
 
-// Living are those of a kind that lived at a time.
-type Living interface {
+// Population are those of a kind that lived at a time.
+type Population interface {
 	// At returns the time of the count: it contains all holders that existed then and still exist.
 	At() time.Time
 	// Has reports whether a holder exists: by its UID, or else by namespace and name. counted is false for a holder
@@ -158,7 +158,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	ticker := r.options.Clock.NewTicker(r.options.Period)
 	defer ticker.Stop()
 	for {
-		if err := r.Pass(ctx); err != nil && ctx.Err() == nil {
+		if err := r.RunOnce(ctx); err != nil && ctx.Err() == nil {
 			r.options.Failed(err)
 		}
 		select {
@@ -169,19 +169,19 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// Pass searches for leaks once, and releases the leaked allocations if the options allow it. It fails if the ledger or
+// RunOnce searches for leaks once, and releases the leaked allocations if the options allow it. It fails if the ledger or
 // the cluster cannot be read, or if too many allocations have no living holder.
-func (r *Reconciler) Pass(ctx context.Context) error {
+func (r *Reconciler) RunOnce(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	found, summary, err := r.look(ctx)
+	found, summary, err := r.findSuspects(ctx)
 	if err != nil {
 		return err
 	}
 	gone := summary.Suspects[Gone]
 	summary.Withheld = r.options.Free && gone > always && gone*100 > summary.Held*r.options.Share
 	if r.options.Free && !summary.Withheld {
-		err = r.free(ctx, found)
+		err = r.release(ctx, found)
 	}
 	for _, s := range found {
 		if s.Freed {
@@ -203,12 +203,12 @@ func (r *Reconciler) Pass(ctx context.Context) error {
 func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) error) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	found, _, err := r.look(ctx)
+	found, _, err := r.findSuspects(ctx)
 	if err != nil {
 		return err
 	}
 	if !dryRun {
-		err = r.free(ctx, found)
+		err = r.release(ctx, found)
 	}
 	for _, s := range found {
 		if err := each(s); err != nil {
@@ -221,12 +221,12 @@ func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) 
 // counts are those of one pass, by kind: each is made when it is needed first.
 type counts struct {
 	census Census
-	made   map[string]Living
+	made   map[string]Population
 	errs   []error
 }
 
 // of returns the count of a kind, or nil.
-func (c *counts) of(ctx context.Context, kind string) Living {
+func (c *counts) of(ctx context.Context, kind string) Population {
 	if c.census == nil || kind == "" {
 		return nil
 	}
@@ -255,7 +255,7 @@ const (
 )
 
 // judge reports whether the holder of an allocation exists. A count before the allocation proves nothing.
-func judge(a network.Allocation, living Living) verdict {
+func judge(a network.Allocation, living Population) verdict {
 	if living == nil || a.Holder.UID == "" && !named(a.Holder) || !living.At().After(a.Since) {
 		return unknown
 	}
@@ -271,8 +271,8 @@ func judge(a network.Allocation, living Living) verdict {
 
 func named(h network.Holder) bool { return h.Namespace != "" && h.Name != "" }
 
-// look finds the suspects. Kinds that cannot be counted are no error.
-func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
+// findSuspects finds the suspects. Kinds that cannot be counted are no error.
+func (r *Reconciler) findSuspects(ctx context.Context) ([]Suspect, Summary, error) {
 	now := r.options.Clock.Now()
 	counted, err := r.count(ctx, now)
 	if err != nil {
@@ -285,7 +285,7 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 		old     = map[network.Owner]time.Time{}
 	)
 	err = r.options.Ledger.All(ctx, func(a network.Allocation) error {
-		if summary.Held++; !r.judged(a, now) {
+		if summary.Held++; !r.isEligible(a, now) {
 			return nil
 		}
 		living := counted.made[a.Holder.Kind]
@@ -318,21 +318,21 @@ func (r *Reconciler) look(ctx context.Context) ([]Suspect, Summary, error) {
 func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) {
 	kinds := map[string]bool{}
 	err := r.options.Ledger.All(ctx, func(a network.Allocation) error {
-		if r.judged(a, now) {
+		if r.isEligible(a, now) {
 			kinds[a.Holder.Kind] = true
 		}
 		return nil
 	})
-	counted := &counts{census: r.options.Census, made: map[string]Living{}}
+	counted := &counts{census: r.options.Census, made: map[string]Population{}}
 	for kind := range kinds {
 		counted.of(ctx, kind)
 	}
 	return counted, errors.Join(err, ctx.Err())
 }
 
-// judged reports whether an allocation is old enough and no other server manages it. It excludes allocations being
+// isEligible reports whether an allocation is old enough and no other server manages it. It excludes allocations being
 // released.
-func (r *Reconciler) judged(a network.Allocation, now time.Time) bool {
+func (r *Reconciler) isEligible(a network.Allocation, now time.Time) bool {
 	return a.State != network.Releasing && now.Sub(a.Since) >= r.options.Grace && !r.options.Elsewhere(a)
 }
 
@@ -349,10 +349,10 @@ func (r *Reconciler) suspect(a network.Allocation, at time.Time) (Suspect, mark)
 	return s, m
 }
 
-// free releases those that are gone, and that a new count and the source itself do not find either.
-func (r *Reconciler) free(ctx context.Context, found []Suspect) error {
+// release releases those that are gone, and that a new count and the source itself do not find either.
+func (r *Reconciler) release(ctx context.Context, found []Suspect) error {
 	var errs []error
-	last := counts{census: r.options.Census, made: map[string]Living{}}
+	last := counts{census: r.options.Census, made: map[string]Population{}}
 	for i, s := range found {
 		if s.Reason != Gone {
 			continue

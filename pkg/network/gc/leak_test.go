@@ -98,7 +98,7 @@ func same(one string, h network.Holder) bool {
 	return parts[1] == h.Namespace+"/"+h.Name
 }
 
-func (w *world) Count(_ context.Context, kind string) (gc.Living, error) {
+func (w *world) Count(_ context.Context, kind string) (gc.Population, error) {
 	if err := w.uncounted[kind]; err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (w *world) hold(key, holder string, age time.Duration) {
 func (w *world) pass(r *gc.Reconciler) string {
 	w.t.Helper()
 	w.reported = nil
-	if err := r.Pass(w.t.Context()); err != nil {
+	if err := r.RunOnce(w.t.Context()); err != nil {
 		w.reported = append(w.reported, "error: "+err.Error())
 	}
 	return strings.Join(w.reported, "; ")

@@ -56,7 +56,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if err := d.kernel.Own(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the kernel for Docker: %w", err), d.kernel.Close())
 	}
-	d.tell(d.kernel.Probe(ctx))
+	d.logKinds(d.kernel.Probe(ctx))
 	d.warnOfFilters()
 	report := func(err error) {
 		p.Metrics.FailedInBackground()
@@ -64,15 +64,15 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	}
 	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
-		Grace: d.config.Sweep.Grace.Duration, Report: report, Freed: d.freed,
+		Grace: d.config.Sweep.Grace.Duration, Report: report, Freed: d.logReleased,
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
-			return d.Driver.Knows(ctx, network, space, subnet, address)
+			return d.Driver.HasNetwork(ctx, network, space, subnet, address)
 		},
 	})
 	d.Driver = driver.New(driver.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
-		Kernel: d.kernel, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
-		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Removed: d.removed,
+		Kernel: d.kernel, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: mayExist,
+		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Removed: d.countRemoved,
 	})
 	p.Registry.MustRegister(dockerCollector{d.Driver.Usage})
 	return d, nil
@@ -81,8 +81,8 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 // Close closes the kernel. It fails if the network namespace cannot be closed.
 func (d *Docker) Close() error { return d.kernel.Close() }
 
-// tell logs the kinds of links that this kernel supports, and the requirements of the remaining ones.
-func (d *Docker) tell(missing map[link.Kind]error) {
+// logKinds logs the kinds of links that this kernel supports, and the requirements of the remaining ones.
+func (d *Docker) logKinds(missing map[link.Kind]error) {
 	var there []string
 	for _, kind := range link.Kinds() {
 		if err := missing[kind]; err != nil {
@@ -98,13 +98,13 @@ func (d *Docker) tell(missing map[link.Kind]error) {
 	d.log.Info("Supported kinds of Docker networks", "kinds", strings.Join(there, ", "))
 }
 
-// freed logs a released address.
-func (d *Docker) freed(a network.Allocation) {
+// logReleased logs a released address.
+func (d *Docker) logReleased(a network.Allocation) {
 	d.log.Info("Released an unused address", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
-// removed logs and counts a removed object: a network, an endpoint or a link.
-func (d *Docker) removed(what, name string) {
+// countRemoved logs and counts a removed object: a network, an endpoint or a link.
+func (d *Docker) countRemoved(what, name string) {
 	d.metrics.removed.WithLabelValues(what).Inc()
 	d.log.Info("Removed an unused object", "kind", what, "name", name)
 }
@@ -132,9 +132,9 @@ func boot() string {
 	return strings.TrimSpace(string(id)) + " " + namespace
 }
 
-// lives reports whether a sandbox may still exist. Only a missing file in an existing folder proves that it
+// mayExist reports whether a sandbox may still exist. Only a missing file in an existing folder proves that it
 // does not; in a container, the folder may be invisible.
-func lives(sandbox string) bool {
+func mayExist(sandbox string) bool {
 	if _, err := os.Stat(sandbox); !errors.Is(err, fs.ErrNotExist) {
 		return true
 	}

@@ -66,13 +66,13 @@ func (o *Installation) Reloading() reload.Options {
 	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins, OpenStack: o.OpenStack}
 	files := shell.Documents(o.Config.Profiles.Paths)
 	return reload.Options{
-		Read: files.Read, LeftAlone: files.LeftAlone,
+		Read: files.Read, Ignored: files.Ignored,
 		Node: o.Config.Node, EachNode: o.EachNode, Shared: o.Config.Ledger.Etcd != nil,
 		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
 			return catalog.New(specs, machine)
 		},
 		Settle:  catalog.Settle,
-		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64, Gone: serving.CallerGone}, Log: logr.Discard(),
+		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64, Disconnected: serving.CallerGone}, Log: logr.Discard(),
 	}
 }
 
@@ -93,11 +93,11 @@ func (o *Installation) Check(ctx context.Context, out, doubts io.Writer) error {
 		return err
 	}
 	pools := slices.Sorted(maps.Keys(p.Pools))
-	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", words(pools), words(p.ProfileNames()))
+	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", joinNames(pools), joinNames(p.ProfileNames()))
 	return err
 }
 
-func words(names []string) string {
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

@@ -34,7 +34,7 @@ func TestReallocationWithLostAnswer(t *testing.T) {
 			if _, _, err := l.Reserve(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Forget(t.Context(), in.Owner, now, until); err != nil {
+			if err := l.Delete(t.Context(), in.Owner, now, until); err != nil {
 				t.Fatal(err)
 			}
 			dark.falls, store.before, store.after = how.falls, how.before, true
@@ -49,10 +49,10 @@ func TestReallocationWithLostAnswer(t *testing.T) {
 			if a, _, err := l.Reserve(t.Context(), in); err != nil || a.Addresses[0] != in.Addresses[0] {
 				t.Errorf("again: got %v and error %v", a.Addresses, err)
 			}
-			if _, err := l.Wake(t.Context(), until); err != nil || l.Taken("pool") != 1 {
+			if _, err := l.Expire(t.Context(), until); err != nil || l.Taken("pool") != 1 {
 				t.Errorf("got error %v and %d taken, want what is held", err, l.Taken("pool"))
 			}
-			if err := l.Forget(t.Context(), in.Owner, now, now); err != nil {
+			if err := l.Delete(t.Context(), in.Owner, now, now); err != nil {
 				t.Error(err)
 			}
 			if _, _, err := l.Reserve(t.Context(), other); err != nil {

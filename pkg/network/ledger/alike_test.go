@@ -77,7 +77,7 @@ func TestEqualMACsInOneRequest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := l.Forget(t.Context(), in.Owner, now, until); err != nil {
+				if err := l.Delete(t.Context(), in.Owner, now, until); err != nil {
 					t.Fatal(err)
 				}
 				intents[slices.IndexFunc(intents, func(i ledger.Intent) bool { return i.Owner == in.Owner })].Addresses = a.Addresses
@@ -91,11 +91,11 @@ func TestEqualMACsInOneRequest(t *testing.T) {
 				t.Errorf("again (-want +got):\n%s", diff)
 			}
 			for _, in := range intents {
-				if err := l.Forget(t.Context(), in.Owner, now, until); err != nil {
+				if err := l.Delete(t.Context(), in.Owner, now, until); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got, err := l.Wake(t.Context(), until); err != nil || got != 2*len(intents) {
+			if got, err := l.Expire(t.Context(), until); err != nil || got != 2*len(intents) {
 				t.Errorf("got %d rows awake and error %v, want %d", got, err, 2*len(intents))
 			}
 			for _, fault := range verify(t, store, 0).Faults {

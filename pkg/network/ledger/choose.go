@@ -27,7 +27,7 @@ func (r *reservation) chooseOne(ctx context.Context, i int, in Intent, counts ma
 	if of == nil {
 		return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
 	}
-	c := &choice{reservation: r, in: in, pool: of, owned: place{owner: in.Owner}.encode()}
+	c := &choice{reservation: r, in: in, pool: of, owned: resourceRow{owner: in.Owner}.encode()}
 	c.a = network.Allocation{
 		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk,
 		Cloud: in.Cloud, Together: in.Together, Request: in.Request, Generation: r.generation(), BindUntil: in.BindUntil,
@@ -54,15 +54,15 @@ type choice struct {
 	in   Intent
 	pool *pool
 	a    network.Allocation
-	// owned is the value of the rows of things.
+	// owned is the value of the rows of its resources.
 	owned   []byte
 	changes []Change
-	// again reports that an address in quarantine is given to its previous owner.
-	again bool
+	// reallocated reports that an address in quarantine is given to its previous owner.
+	reallocated bool
 }
 
-// take adds the row of a thing. Chosen things were marked as used in the hints.
-func (c *choice) take(key string, was []byte, chosen bool) {
+// claim adds the row of a resource. Chosen resources were marked as used in the hints.
+func (c *choice) claim(key string, was []byte, chosen bool) {
 	if chosen {
 		c.chosen = append(c.chosen, key)
 	}
@@ -86,7 +86,7 @@ var seed = maphash.MakeSeed()
 
 // checkRelease refuses a request that arrived before its owner was released. The commit compares the tombstone.
 func (c *choice) checkRelease(context.Context) error {
-	row, released := c.hints.buried(c.in.Owner)
+	row, released := c.hints.tombstone(c.in.Owner)
 	arrived := c.in.Arrived
 	if arrived.IsZero() {
 		arrived = c.in.Now
@@ -110,16 +110,16 @@ func (c *choice) addresses(ctx context.Context) error {
 			return fmt.Errorf("%w: the request has two addresses of one family", network.ErrOutside)
 		}
 		named[i] = true
-		if err := c.named(ctx, address); err != nil {
+		if err := c.takeNamed(ctx, address); err != nil {
 			return err
 		}
 		c.a.Addresses = append(c.a.Addresses, address)
 	}
 	for i, subnet := range c.pool.Subnets {
-		if named[i] || !c.in.wants(subnet.Prefix.Addr().BitLen()) {
+		if named[i] || !c.in.wantsFamily(subnet.Prefix.Addr().BitLen()) {
 			continue
 		}
-		if err := c.free(ctx, i, subnet); err != nil {
+		if err := c.chooseAddress(ctx, i, subnet); err != nil {
 			return err
 		}
 	}
@@ -129,12 +129,12 @@ func (c *choice) addresses(ctx context.Context) error {
 	return nil
 }
 
-func (in Intent) wants(family int) bool {
+func (in Intent) wantsFamily(family int) bool {
 	return in.Families == nil || slices.Contains(in.Families, family)
 }
 
-// named takes an address that is requested by name; its row decides.
-func (c *choice) named(ctx context.Context, address netip.Addr) error {
+// takeNamed takes an address that is requested by name; its row decides.
+func (c *choice) takeNamed(ctx context.Context, address netip.Addr) error {
 	key := addressKey(c.pool.Name, address)
 	raw, err := c.store.Get(ctx, key)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *choice) named(ctx context.Context, address netip.Addr) error {
 		return fmt.Errorf("%w: %s", network.ErrTaken, address)
 	}
 	if raw != nil {
-		p, err := parsePlace(raw)
+		p, err := parseResourceRow(raw)
 		switch {
 		case err == nil && p.until.IsZero() && p.owner == c.in.Owner:
 			return ErrConflict // another server has given it to the owner since its row was read
@@ -161,53 +161,53 @@ func (c *choice) named(ctx context.Context, address netip.Addr) error {
 			return fmt.Errorf("%w: %s", network.ErrTaken, address)
 		}
 		if p.until = c.limit(p.until); !c.in.mayTake(p) {
-			return takenAtRest(address, p.until)
+			return quarantineError(address, p.until)
 		}
-		c.again = c.again || c.in.had(p.owner)
+		c.reallocated = c.reallocated || c.in.isPrevious(p.owner)
 	}
-	c.take(key, raw, false)
+	c.claim(key, raw, false)
 	return nil
 }
 
 // limit returns a time, or the latest at which a quarantine of the pool can end if a clock was wrong.
 func (c *choice) limit(until time.Time) time.Time {
-	if latest := c.in.Now.Add(c.pool.Rest); c.pool.Rest > 0 && until.After(latest) {
+	if latest := c.in.Now.Add(c.pool.Quarantine); c.pool.Quarantine > 0 && until.After(latest) {
 		return latest
 	}
 	return until
 }
 
-// mayTake reports whether a thing in quarantine may be taken already.
-func (in Intent) mayTake(p place) bool {
-	return !p.until.After(in.Now) || in.had(p.owner) || in.Preempt && (p.owner.Contract == in.Owner.Contract || p.owner.Contract == "")
+// mayTake reports whether a resource in quarantine may be taken already.
+func (in Intent) mayTake(p resourceRow) bool {
+	return !p.until.After(in.Now) || in.isPrevious(p.owner) || in.Preempt && (p.owner.Contract == in.Owner.Contract || p.owner.Contract == "")
 }
 
-// had reports whether the intent may request the addresses of an owner during their quarantine.
-func (in Intent) had(last network.Owner) bool {
+// isPrevious reports whether the intent may request the addresses of an owner during their quarantine.
+func (in Intent) isPrevious(last network.Owner) bool {
 	previous := last.Key == in.PreviousOwner || strings.HasSuffix(in.PreviousOwner, "/") && strings.HasPrefix(last.Key, in.PreviousOwner)
 	return in.PreviousOwner != "" && previous && last.Contract == in.Owner.Contract
 }
 
-// takenAtRest returns the error for an address in quarantine.
-func takenAtRest(address netip.Addr, until time.Time) error {
+// quarantineError returns the error for an address in quarantine.
+func quarantineError(address netip.Addr, until time.Time) error {
 	return fmt.Errorf("%w: %s, which is in quarantine until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
 }
 
-// free chooses an address of a family that the hints say is free. If there is none, the hints are corrected first.
-func (c *choice) free(ctx context.Context, i int, subnet Subnet) error {
+// chooseAddress chooses an address of a family that the hints say is free. If there is none, the hints are corrected first.
+func (c *choice) chooseAddress(ctx context.Context, i int, subnet Subnet) error {
 	for corrected := false; ; corrected = true {
 		c.hints.mutex.Lock()
 		address, ok := c.pool.indexes[i].Choose()
 		c.hints.mutex.Unlock()
 		if ok {
 			c.a.Addresses = append(c.a.Addresses, address)
-			c.take(addressKey(c.pool.Name, address), nil, true)
+			c.claim(addressKey(c.pool.Name, address), nil, true)
 			return nil
 		}
 		if corrected {
 			return noAddress(c.pool.Name, subnet.Prefix)
 		}
-		if _, err := c.Wake(ctx, c.in.Now); err != nil {
+		if _, err := c.Expire(ctx, c.in.Now); err != nil {
 			return errors.Join(noAddress(c.pool.Name, subnet.Prefix), err)
 		}
 	}
@@ -225,11 +225,11 @@ func (c *choice) vlan(context.Context) error {
 	}
 	c.hints.mutex.Lock()
 	defer c.hints.mutex.Unlock()
-	for id := c.pool.FirstVLAN; c.again && id <= c.pool.LastVLAN; id++ {
+	for id := c.pool.FirstVLAN; c.reallocated && id <= c.pool.LastVLAN; id++ {
 		key := vlanKey(c.in.Trunk, id)
-		if row, resting := c.hints.expiring[key]; resting && c.in.had(row.last) {
+		if row, quarantined := c.hints.expiring[key]; quarantined && c.in.isPrevious(row.last) {
 			c.a.VLAN = id
-			c.take(key, row.row, false)
+			c.claim(key, row.row, false)
 			return nil
 		}
 	}
@@ -238,16 +238,16 @@ func (c *choice) vlan(context.Context) error {
 		return c.noVLAN()
 	}
 	c.a.VLAN = id
-	c.take(vlanKey(c.in.Trunk, id), nil, true)
+	c.claim(vlanKey(c.in.Trunk, id), nil, true)
 	return nil
 }
 
 // noVLAN returns the error of a trunk without a free VLAN. It contains the number of VLANs in quarantine.
 func (c *choice) noVLAN() error {
-	resting := 0
+	quarantined := 0
 	for id := c.pool.FirstVLAN; id <= c.pool.LastVLAN; id++ {
-		if _, rests := c.hints.expiring[vlanKey(c.in.Trunk, id)]; rests {
-			resting++
+		if _, is := c.hints.expiring[vlanKey(c.in.Trunk, id)]; is {
+			quarantined++
 		}
 	}
 	where := ""
@@ -258,7 +258,7 @@ func (c *choice) noVLAN() error {
 		where += " of the node " + c.in.Trunk.Node
 	}
 	return &network.Exhausted{
-		Pool: c.pool.Name, Of: network.OfVLAN, Text: fmt.Sprintf("all VLANs of the pool %s are used%s; %d of them are in quarantine", c.pool.Name, where, resting),
+		Pool: c.pool.Name, Of: network.OfVLAN, Text: fmt.Sprintf("all VLANs of the pool %s are used%s; %d of them are in quarantine", c.pool.Name, where, quarantined),
 	}
 }
 
@@ -274,13 +274,13 @@ func (c *choice) mac(context.Context) error {
 			continue
 		}
 		c.hints.mutex.Lock()
-		row, resting := c.hints.expiring[macKey(mac)]
+		row, quarantined := c.hints.expiring[macKey(mac)]
 		c.hints.mutex.Unlock()
-		if resting && !c.in.had(row.last) && row.due.After(c.in.Now) {
+		if quarantined && !c.in.isPrevious(row.last) && row.due.After(c.in.Now) {
 			continue
 		}
 		c.a.MAC = mac
-		c.take(macKey(mac), row.row, false)
+		c.claim(macKey(mac), row.row, false)
 		return nil
 	}
 	return fmt.Errorf("%w: %d MAC addresses for %s", network.ErrTaken, maximumAttempts, c.a.Addresses[0])

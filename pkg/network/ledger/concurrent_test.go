@@ -41,7 +41,7 @@ func TestQuotaAmongServers(t *testing.T) {
 					seen = most.Load()
 				}
 				held.Add(-1)
-				if err := servers[(caller+1)%2].Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
+				if err := servers[(caller+1)%2].Delete(t.Context(), in.Owner, in.Now, in.Now); err != nil {
 					t.Error(err)
 				}
 			}

@@ -84,7 +84,7 @@ func TestConfigureBackAndForth(t *testing.T) {
 		reserve(fmt.Sprint(i), fmt.Sprintf("[10.0.0.%d fd00::%x]", i+1, i+1))
 	}
 	configure(ranged(t, "10.0.0.1-10.0.0.99"))
-	if err := l.Forget(t.Context(), test("3"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+	if err := l.Delete(t.Context(), test("3"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
 		t.Fatal(err)
 	}
 	reserve("one family", "[10.0.0.81]") // the choice goes on where it was
@@ -131,7 +131,7 @@ func TestConfigureAmongMany(t *testing.T) {
 				if _, _, err := l.Reserve(t.Context(), in); err != nil {
 					continue // the pool is gone or full for now
 				}
-				if err := l.Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
+				if err := l.Delete(t.Context(), in.Owner, in.Now, in.Now); err != nil {
 					t.Error(err)
 				}
 			}

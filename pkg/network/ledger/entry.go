@@ -16,25 +16,25 @@ import (
 )
 
 // Entry is one row of a store, read. It is the row of an owner when Allocation is set, a record of another package when Record says so, and else the
-// row of a thing.
+// row of a resource.
 type Entry struct {
 	// Key and Value are as the store has them; Value must not be kept.
 	Key   string
 	Value []byte
 	// Allocation is the allocation of an owner.
 	Allocation *network.Allocation
-	// Thing is held by Owner, or rests until a time; then Last is who had it, as far as that is known.
-	Thing  Thing
-	Owner  network.Owner
-	Until  time.Time
-	Last   network.Owner
-	Record bool
+	// Resource is held by Owner, or is in quarantine until a time; Last is then its previous owner, if known.
+	Resource Resource
+	Owner    network.Owner
+	Until    time.Time
+	Last     network.Owner
+	Record   bool
 	// Internal is set for the rows of quotas, tombstones and servers.
 	Internal bool
 }
 
-// Thing is one resource of an allocation: an address of a pool, a VLAN of a trunk, or a MAC address.
-type Thing struct {
+// Resource is one resource of an allocation: an address of a pool, a VLAN of a trunk, or a MAC address.
+type Resource struct {
 	Pool    string               `json:"pool,omitempty"`
 	Address netip.Addr           `json:"address,omitzero"`
 	Trunk   network.Trunk        `json:"trunk,omitzero"`
@@ -43,7 +43,7 @@ type Thing struct {
 }
 
 // String describes the resource for messages.
-func (t Thing) String() string {
+func (t Resource) String() string {
 	switch {
 	case t.Address.IsValid():
 		return fmt.Sprintf("%s of the pool %s", t.Address, t.Pool)
@@ -54,7 +54,7 @@ func (t Thing) String() string {
 	}
 }
 
-func (t Thing) key() string {
+func (t Resource) key() string {
 	switch {
 	case t.Address.IsValid():
 		return addressKey(t.Pool, t.Address)
@@ -65,12 +65,12 @@ func (t Thing) key() string {
 	}
 }
 
-func (t Thing) equals(other Thing) bool {
+func (t Resource) equals(other Resource) bool {
 	return t.Pool == other.Pool && t.Address == other.Address && t.Trunk == other.Trunk && t.VLAN == other.VLAN && bytes.Equal(t.MAC, other.MAC)
 }
 
-// parseThing reads the key of a thing; it has only one way to be written.
-func parseThing(key string) (t Thing, err error) {
+// parseResource reads the key of a resource. It fails if the key is not in canonical form.
+func parseResource(key string) (t Resource, err error) {
 	switch {
 	case strings.HasPrefix(key, prefixAddress):
 		t.Pool, t.Address, err = parseAddress(key)
@@ -87,19 +87,19 @@ func parseThing(key string) (t Thing, err error) {
 	return t, err
 }
 
-// NameOf describes a row for messages.
-func NameOf(key string) string {
+// Describe describes a row for messages.
+func Describe(key string) string {
 	if owner, ok := strings.CutPrefix(key, prefixOwner); ok {
 		return "what " + owner + " has"
 	}
 	if isRecord(key) {
 		return "the record " + strings.TrimPrefix(key, prefixRecord)
 	}
-	thing, err := parseThing(key)
+	resource, err := parseResource(key)
 	if err != nil {
 		return "the row " + key
 	}
-	return thing.String()
+	return resource.String()
 }
 
 var errUnknownRow = errors.New("no row of this kind is known to Graft")
@@ -138,10 +138,10 @@ func ReadEntry(key, value []byte) (Entry, error) {
 		e.Internal = true
 		return e, nil
 	}
-	if e.Thing, err = parseThing(e.Key); err != nil {
+	if e.Resource, err = parseResource(e.Key); err != nil {
 		return e, err
 	}
-	p, err := parsePlace(value)
+	p, err := parseResourceRow(value)
 	if err == nil && !bytes.Equal(p.encode(), value) {
 		err = errors.New("the value is not written as Graft writes it")
 	}
@@ -206,23 +206,23 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	if err := Check(a); err != nil {
 		return a, nil, err
 	}
-	held := places(a)
+	held := resourceKeys(a)
 	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Value: raw})
-	owned := place{owner: a.Owner}.encode()
+	owned := resourceRow{owner: a.Owner}.encode()
 	for _, key := range held {
 		changes = append(changes, Change{Key: key, Value: owned})
 	}
 	return a, changes, nil
 }
 
-// Rests reports whether a change starts a quarantine.
-func Rests(c Change) bool { return len(c.Value) > 0 && c.Value[0] == placeResting }
+// IsQuarantine reports whether a change starts a quarantine.
+func IsQuarantine(c Change) bool { return len(c.Value) > 0 && c.Value[0] == markQuarantined }
 
-// RestingRow returns the change that starts a quarantine of a free resource; last is the previous owner, or the zero one
+// QuarantineRow returns the change that starts a quarantine of a free resource; last is the previous owner, or the zero one
 // if unknown. It fails without a resource, an end, or a valid owner.
-func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
+func QuarantineRow(t Resource, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()
-	if read, err := parseThing(key); err != nil || !read.equals(t) {
+	if read, err := parseResource(key); err != nil || !read.equals(t) {
 		return Change{}, errors.New("a quarantine must name an address of a pool, a VLAN of a trunk, or a MAC address")
 	}
 	if until.IsZero() {
@@ -231,5 +231,5 @@ func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	if last != (network.Owner{}) && !last.Valid() {
 		return Change{}, fmt.Errorf("the last owner %q is not an owner", last)
 	}
-	return Change{Key: key, Value: place{owner: last, until: until}.encode()}, nil
+	return Change{Key: key, Value: resourceRow{owner: last, until: until}.encode()}, nil
 }

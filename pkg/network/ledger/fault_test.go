@@ -92,18 +92,18 @@ func TestReleaseWithLostAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		store.after = true
-		if err := l.Forget(t.Context(), in.Owner, now, until); err != nil {
+		if err := l.Delete(t.Context(), in.Owner, now, until); err != nil {
 			t.Errorf("the row tells that it was released: got error %v", err)
 		}
 		store.after = false
-		if err := l.Forget(t.Context(), in.Owner, now, until); err != nil {
+		if err := l.Delete(t.Context(), in.Owner, now, until); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := l.Wake(t.Context(), now); err != nil || l.Taken("pool") != 1 {
+	if _, err := l.Expire(t.Context(), now); err != nil || l.Taken("pool") != 1 {
 		t.Errorf("got error %v and %d taken, want the one that rests", err, l.Taken("pool"))
 	}
-	if _, err := l.Wake(t.Context(), now.Add(time.Minute)); err != nil || l.Taken("pool") != 0 {
+	if _, err := l.Expire(t.Context(), now.Add(time.Minute)); err != nil || l.Taken("pool") != 0 {
 		t.Errorf("got error %v and %d taken after the rest", err, l.Taken("pool"))
 	}
 }
@@ -179,14 +179,14 @@ func TestAtAfterOwnerChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	moving.after = func() {
-		if err := l.Forget(t.Context(), a.Owner, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+		if err := l.Delete(t.Context(), a.Owner, time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
 			t.Error(err)
 		}
 		if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
 			t.Error(err)
 		}
 	}
-	if got, err := l.At(t.Context(), "pool", a.Addresses[0]); !errors.Is(err, network.ErrNotHeld) {
+	if got, err := l.ByAddress(t.Context(), "pool", a.Addresses[0]); !errors.Is(err, network.ErrNotHeld) {
 		t.Errorf("got %v and error %v", got, err)
 	}
 }
@@ -228,16 +228,16 @@ func TestCloudChoosesAddressInQuarantine(t *testing.T) {
 	if err := add("b"); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
-	if err := l.Forget(t.Context(), test("a"), now, now.Add(time.Minute)); err != nil {
+	if err := l.Delete(t.Context(), test("a"), now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if err := add("c"); err != nil {
 		t.Errorf("reserving during the quarantine fails: %v", err)
 	}
-	if _, err := l.Wake(t.Context(), now.Add(time.Hour)); err != nil {
+	if _, err := l.Expire(t.Context(), now.Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
-	if a, err := l.At(t.Context(), "pool", chosen); err != nil || a.Owner != test("c") {
+	if a, err := l.ByAddress(t.Context(), "pool", chosen); err != nil || a.Owner != test("c") {
 		t.Errorf("got %v and %v", a.Owner, err)
 	}
 }

@@ -198,7 +198,7 @@ func TestLateOwnChanges(t *testing.T) {
 						if _, fresh, err := l.Reserve(t.Context(), in); err != nil || !fresh {
 							t.Errorf("caller %d, round %d: fresh is %v, error %v", caller, round, fresh, err)
 						}
-						if err := l.Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
+						if err := l.Delete(t.Context(), in.Owner, in.Now, in.Now); err != nil {
 							t.Errorf("caller %d, round %d: %v", caller, round, err)
 						}
 					}
@@ -248,7 +248,7 @@ func TestServersAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := ledger.Usage{
-				Size: 9, Held: held, Resting: resting, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: held, Resting: resting}},
+				Size: 9, Held: held, Quarantined: resting, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: held, Quarantined: resting}},
 			}
 			counts := map[string]string{}
 			if held > 0 {
@@ -260,7 +260,7 @@ func TestServersAgree(t *testing.T) {
 			for i, l := range servers {
 				deadline := time.Now().Add(10 * time.Second)
 				for !cmp.Equal(want, l.Usage("pool")) && time.Now().Before(deadline) {
-					if _, err := l.Wake(t.Context(), time.Time{}); err != nil && !errors.Is(err, errBroken) {
+					if _, err := l.Expire(t.Context(), time.Time{}); err != nil && !errors.Is(err, errBroken) {
 						t.Error(err)
 					}
 					time.Sleep(10 * time.Millisecond)
@@ -271,7 +271,7 @@ func TestServersAgree(t *testing.T) {
 			}
 			store.breaks.Store(0)
 			one := servers[rand.IntN(len(servers))]
-			if _, err := one.Wake(t.Context(), time.Unix(2e9, 0)); err != nil || one.Taken("pool") != held {
+			if _, err := one.Expire(t.Context(), time.Unix(2e9, 0)); err != nil || one.Taken("pool") != held {
 				t.Errorf("one server alone ended the quarantine: %d taken, %d held; %v", one.Taken("pool"), held, err)
 			}
 		})
@@ -291,11 +291,11 @@ func disturb(t *testing.T, l *ledger.Ledger, caller int) {
 		case 0, 1, 2:
 			_, _, err = l.Reserve(t.Context(), in)
 		case 3, 4:
-			err = l.Forget(t.Context(), in.Owner, in.Now, in.Now)
+			err = l.Delete(t.Context(), in.Owner, in.Now, in.Now)
 		case 5, 6:
-			err = l.Forget(t.Context(), in.Owner, in.Now, in.Now.Add(time.Second))
+			err = l.Delete(t.Context(), in.Owner, in.Now, in.Now.Add(time.Second))
 		case 7:
-			_, err = l.Wake(t.Context(), in.Now)
+			_, err = l.Expire(t.Context(), in.Now)
 		}
 		if err != nil && !errors.Is(err, network.ErrExhausted) && !errors.Is(err, network.ErrTaken) && !errors.Is(err, errBroken) {
 			t.Errorf("caller %d, round %d: %v", caller, round, err)

@@ -24,7 +24,7 @@ func TestReleaseIf(t *testing.T) {
 		return in
 	}
 	again := func(ctx context.Context, l *ledger.Ledger) error {
-		if err := l.Forget(ctx, test("a"), now, now); err != nil {
+		if err := l.Delete(ctx, test("a"), now, now); err != nil {
 			return err
 		}
 		in := held("second")
@@ -42,7 +42,7 @@ func TestReleaseIf(t *testing.T) {
 	}{
 		"nothing":                           {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
 		"another holder has the allocation": {func(context.Context, *ledger.Ledger) error { return nil }, "second", "first", "first"},
-		"keeps an allocation in release":    {func(ctx context.Context, l *ledger.Ledger) error { return l.Forget(ctx, test("a"), now, now) }, "first", "", ""},
+		"keeps an allocation in release":    {func(ctx context.Context, l *ledger.Ledger) error { return l.Delete(ctx, test("a"), now, now) }, "first", "", ""},
 		"it is bound to the cloud": {func(ctx context.Context, l *ledger.Ledger) error {
 			_, err := l.Update(ctx, test("a"), func(a *network.Allocation) error { a.State = network.Bound; return nil })
 			return err
@@ -63,7 +63,7 @@ func TestReleaseIf(t *testing.T) {
 			}
 			left, err := one.ReleaseIf(t.Context(), in.Owner, now, false, func(a network.Allocation) (time.Time, ledger.Release) {
 				if a.Holder.UID == c.uid {
-					return now, ledger.Forgotten
+					return now, ledger.Deleted
 				}
 				return now, ledger.Kept
 			})

@@ -101,7 +101,7 @@ func EndImport(ctx context.Context, store Store, checksum string) error {
 func writeCounts(ctx context.Context, store Store) error {
 	counted := newTally()
 	for _, prefix := range []string{prefixOwner, prefixQuota} {
-		if err := scan(ctx, store, prefix, func(e Entry) error { counted.note(e); return nil }); err != nil {
+		if err := scan(ctx, store, prefix, func(e Entry) error { counted.add(e); return nil }); err != nil {
 			return err
 		}
 	}

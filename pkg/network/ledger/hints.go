@@ -20,10 +20,10 @@ import (
 // hints caches the rows as this process last saw them: used addresses and VLANs, and rows with an expiry.
 // It is updated at start, after each own commit and by the watch.
 type hints struct {
-	mutex  sync.Mutex
-	pools  map[string]*pool
-	vlans  map[network.Trunk]*allocator.VLANs
-	strays strays
+	mutex   sync.Mutex
+	pools   map[string]*pool
+	vlans   map[network.Trunk]*allocator.VLANs
+	outside outsideAddresses
 	// expiring are the rows in quarantine and the tombstones.
 	expiring map[string]expiry
 	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
@@ -32,15 +32,15 @@ type hints struct {
 	changed  map[string]struct{}
 	inFlight map[string]*inFlight
 	// revision is the last one that the watch has delivered, and ahead are own commits that it has not delivered yet.
-	revision int64
-	ahead    map[string]ownCommit
+	revision   int64
+	ownCommits map[string]ownCommit
 	// abandoned is called without the mutex when work of another server may be found.
 	abandoned func()
 }
 
 func (h *hints) init(pools map[string]*pool) {
-	h.pools, h.vlans, h.strays = pools, map[network.Trunk]*allocator.VLANs{}, strays{}
-	h.uncertain, h.inFlight, h.ahead = map[string]struct{}{}, map[string]*inFlight{}, map[string]ownCommit{}
+	h.pools, h.vlans, h.outside = pools, map[network.Trunk]*allocator.VLANs{}, outsideAddresses{}
+	h.uncertain, h.inFlight, h.ownCommits = map[string]struct{}{}, map[string]*inFlight{}, map[string]ownCommit{}
 	h.expiring = map[string]expiry{}
 }
 
@@ -92,33 +92,33 @@ type ownCommit struct {
 	value    []byte
 }
 
-// maximumAhead bounds the own commits that are remembered while the watch is interrupted.
-const maximumAhead = 1 << 15
+// maximumOwnCommits bounds the own commits that are remembered while the watch is interrupted.
+const maximumOwnCommits = 1 << 15
 
-// expect notes an own commit, so that older changes of its rows are ignored when the watch reports them later.
-func (h *hints) expect(revision int64, changes []Change) {
+// addOwnCommit notes an own commit, so that older changes of its rows are ignored when the watch reports them later.
+func (h *hints) addOwnCommit(revision int64, changes []Change) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if revision <= h.revision {
 		return
 	}
 	for _, change := range changes {
-		if h.ahead[change.Key].revision < revision && len(h.ahead) < maximumAhead {
-			h.ahead[change.Key] = ownCommit{revision, bytes.Clone(change.Value)}
+		if h.ownCommits[change.Key].revision < revision && len(h.ownCommits) < maximumOwnCommits {
+			h.ownCommits[change.Key] = ownCommit{revision, bytes.Clone(change.Value)}
 		}
 	}
 }
 
-// told reports whether a delivered change is at least as new as an own commit.
-func (h *hints) told(revision int64, key string) bool {
+// isCurrent reports whether a delivered change is at least as new as an own commit.
+func (h *hints) isCurrent(revision int64, key string) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.revision = revision
-	own, known := h.ahead[key]
+	own, known := h.ownCommits[key]
 	if known && revision < own.revision {
 		return false
 	}
-	delete(h.ahead, key)
+	delete(h.ownCommits, key)
 	return true
 }
 
@@ -147,7 +147,7 @@ func (h *hints) load(key string, value []byte, delay time.Duration) error {
 	kind, _, _ := strings.Cut(key, "/")
 	switch kind + "/" {
 	case prefixAddress, prefixVLAN, prefixMAC:
-		return h.loadThing(key, value, delay)
+		return h.loadResource(key, value, delay)
 	case prefixOwner:
 		if _, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner)); err != nil {
 			return fmt.Errorf("reading the row %s: %w", key, err)
@@ -162,11 +162,11 @@ func (h *hints) load(key string, value []byte, delay time.Duration) error {
 	return nil
 }
 
-func (h *hints) loadThing(key string, value []byte, delay time.Duration) error {
-	var p place
-	if owned := len(value) > 0 && value[0] == placeOwned; value != nil && !owned {
+func (h *hints) loadResource(key string, value []byte, delay time.Duration) error {
+	var p resourceRow
+	if owned := len(value) > 0 && value[0] == markOwned; value != nil && !owned {
 		var err error
-		if p, err = parsePlace(value); err != nil {
+		if p, err = parseResourceRow(value); err != nil {
 			return fmt.Errorf("reading the row %s: %w", key, err)
 		}
 	}
@@ -180,7 +180,7 @@ func (h *hints) loadThing(key string, value []byte, delay time.Duration) error {
 	return h.mark(key, true)
 }
 
-// mark marks the thing of a key as used or free.
+// mark marks the resource of a key as used or free.
 func (h *hints) mark(key string, used bool) error {
 	switch {
 	case strings.HasPrefix(key, prefixAddress):
@@ -207,7 +207,7 @@ func (h *hints) mark(key string, used bool) error {
 	return nil
 }
 
-// markUncertain keeps things marked as used until their rows can be read.
+// markUncertain keeps resources marked as used until their rows can be read.
 func (h *hints) markUncertain(keys []string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -216,7 +216,7 @@ func (h *hints) markUncertain(keys []string) {
 		if h.changed != nil {
 			h.changed[key] = struct{}{}
 		}
-		if value, resting := h.expiring[key]; !resting || value.until.IsZero() {
+		if value, quarantined := h.expiring[key]; !quarantined || value.until.IsZero() {
 			_ = h.mark(key, true)
 		}
 	}
@@ -229,22 +229,22 @@ func (h *hints) trunk(t network.Trunk) *allocator.VLANs {
 	return h.vlans[t]
 }
 
-// maximumIdle limits the stored trunks without VLANs. They are stored so that a released VLAN is not chosen next.
-const maximumIdle = 4096
+// maximumIdleTrunks limits the stored trunks without VLANs. They are stored so that a released VLAN is not chosen next.
+const maximumIdleTrunks = 4096
 
 func (h *hints) freeVLAN(trunk network.Trunk, id uint16) {
 	of := h.vlans[trunk]
 	if of == nil {
 		return
 	}
-	if of.Free(id); of.Len() == 0 && len(h.vlans) > maximumIdle {
+	if of.Free(id); of.Len() == 0 && len(h.vlans) > maximumIdleTrunks {
 		delete(h.vlans, trunk)
 	}
 }
 
-// patience is the time for which a server leaves an expired row to the server that wrote it, which prevents conflicts
+// expiryDelay is the time for which a server leaves an expired row to the server that wrote it, which prevents conflicts
 // of all servers for each row.
-const patience = 5 * time.Second
+const expiryDelay = 5 * time.Second
 
 type follower struct{ *Ledger }
 
@@ -264,7 +264,7 @@ func (f follower) Begin(revision int64, scan func(each func(key string, value []
 		return err
 	}
 	err = f.rebuild(context.Background(), pools, revision, func(fresh *hints) error {
-		return scan(func(key string, value []byte) error { _ = fresh.load(key, value, patience); return nil })
+		return scan(func(key string, value []byte) error { _ = fresh.load(key, value, expiryDelay); return nil })
 	})
 	if err == nil && abandoned != nil {
 		abandoned()
@@ -274,14 +274,14 @@ func (f follower) Begin(revision int64, scan func(each func(key string, value []
 
 // Change implements Observer.
 func (f follower) Change(revision int64, key string, value []byte) error {
-	if !f.hints.told(revision, key) {
+	if !f.hints.isCurrent(revision, key) {
 		return nil
 	}
-	_ = f.hints.apply(key, value, patience) // a broken row is found by `graft ledger verify`, and stays marked as used
+	_ = f.hints.apply(key, value, expiryDelay) // a broken row is found by `graft ledger verify`, and stays marked as used
 	return nil
 }
 
-// replace takes over the hints of a scan. The search for free things continues where it was. The caller holds the
+// replace takes over the hints of a scan. The search for free resources continues where it was. The caller holds the
 // mutex.
 func (h *hints) replace(fresh *hints, revision int64) {
 	for name, of := range fresh.pools {
@@ -297,15 +297,15 @@ func (h *hints) replace(fresh *hints, revision int64) {
 			fresh.expiring[key] = row
 		}
 	}
-	h.pools, h.vlans, h.strays, h.expiring = fresh.pools, fresh.vlans, fresh.strays, fresh.expiring
+	h.pools, h.vlans, h.outside, h.expiring = fresh.pools, fresh.vlans, fresh.outside, fresh.expiring
 	h.uncertain = map[string]struct{}{}
 	for _, f := range h.inFlight {
 		f.version++
 	}
 	h.revision = max(h.revision, revision)
-	for key, own := range h.ahead {
+	for key, own := range h.ownCommits {
 		if own.revision <= h.revision {
-			delete(h.ahead, key)
+			delete(h.ownCommits, key)
 		} else {
 			_ = h.load(key, own.value, 0)
 		}
@@ -322,16 +322,16 @@ func (h *hints) pool(name string) *pool {
 func (h *hints) longestQuarantine() time.Duration {
 	longest := time.Duration(0)
 	for _, of := range h.pools {
-		if of.Rest == 0 {
+		if of.Quarantine == 0 {
 			return 0
 		}
-		longest = max(longest, of.Rest)
+		longest = max(longest, of.Quarantine)
 	}
 	return min(longest, math.MaxInt64/2)
 }
 
-// buried returns the tombstone of an owner and the time of the release; nil if there is none.
-func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
+// tombstone returns the tombstone of an owner and the time of the release; nil if there is none.
+func (h *hints) tombstone(owner network.Owner) (row []byte, released time.Time) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	row = h.expiring[tombstoneKey(owner)].row
@@ -344,7 +344,7 @@ type expiry struct {
 	key        string
 	row        []byte
 	due, until time.Time
-	// last is the previous owner of a thing in quarantine.
+	// last is the previous owner of a resource in quarantine.
 	last network.Owner
 }
 

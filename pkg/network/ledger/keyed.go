@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Keyed has a lock for each key. The zero value is ready to use.
-type Keyed[K cmp.Ordered] struct {
+// KeyedLocks has a lock for each key. The zero value is ready to use.
+type KeyedLocks[K cmp.Ordered] struct {
 	mutex sync.Mutex
 	locks map[K]*keyedLock
 }
@@ -28,24 +28,24 @@ type keyedLock struct {
 // exclusive is the weight of an exclusive lock: more than all shared locks, which have the weight 1.
 const exclusive = 1 << 30
 
-// Claim names a lock. Several callers can have a shared one.
-type Claim[K cmp.Ordered] struct {
+// KeyLock names a lock. Several callers can have a shared one.
+type KeyLock[K cmp.Ordered] struct {
 	Key    K
 	Shared bool
 }
 
 // Lock locks keys in ascending order, which cannot deadlock with another call. It returns the function that unlocks them, or the error of ctx.
-func (k *Keyed[K]) Lock(ctx context.Context, keys ...K) (unlock func(), err error) {
+func (k *KeyedLocks[K]) Lock(ctx context.Context, keys ...K) (unlock func(), err error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	claims := make([]Claim[K], len(keys))
+	claims := make([]KeyLock[K], len(keys))
 	for i, key := range keys {
 		claims[i].Key = key
 	}
-	return k.Take(ctx, claims...)
+	return k.LockAll(ctx, claims...)
 }
 
-// Take takes all claimed locks in their order, or none. It returns the function that releases them, or the error of ctx.
-func (k *Keyed[K]) Take(ctx context.Context, claims ...Claim[K]) (release func(), err error) {
+// LockAll takes all claimed locks in their order, or none. It returns the function that releases them, or the error of ctx.
+func (k *KeyedLocks[K]) LockAll(ctx context.Context, claims ...KeyLock[K]) (release func(), err error) {
 	var releases []func()
 	release = func() {
 		for _, one := range slices.Backward(releases) {
@@ -57,29 +57,29 @@ func (k *Keyed[K]) Take(ctx context.Context, claims ...Claim[K]) (release func()
 		if c.Shared {
 			weight = 1
 		}
-		lock := k.use(c.Key, 1)
+		lock := k.addUser(c.Key, 1)
 		if err := lock.Acquire(ctx, weight); err != nil {
-			k.use(c.Key, -1)
+			k.addUser(c.Key, -1)
 			release()
 			return nil, err
 		}
 		releases = append(releases, func() {
 			lock.Release(weight)
-			k.use(c.Key, -1)
+			k.addUser(c.Key, -1)
 		})
 	}
 	return release, nil
 }
 
-// Held reports whether a key is locked.
-func (k *Keyed[K]) Held(key K) bool {
+// IsLocked reports whether a key is locked.
+func (k *KeyedLocks[K]) IsLocked(key K) bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.locks[key] != nil
 }
 
-// use changes the number of users of a lock. A lock without users is dropped.
-func (k *Keyed[K]) use(key K, change int) *keyedLock {
+// addUser changes the number of users of a lock. A lock without users is dropped.
+func (k *KeyedLocks[K]) addUser(key K, change int) *keyedLock {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.locks == nil {

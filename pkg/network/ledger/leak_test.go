@@ -46,17 +46,17 @@ func TestQuarantineEndedByAnotherServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Forget(t.Context(), a.Owner, now, now.Add(time.Minute)); err != nil {
+	if err := l.Delete(t.Context(), a.Owner, now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	servers := openTwice(t, store, pools(t))
 	store.after = true
-	if _, err := servers[0].Wake(t.Context(), late); err != nil {
+	if _, err := servers[0].Expire(t.Context(), late); err != nil {
 		t.Errorf("the row tells that it was done: got error %v", err)
 	}
 	store.after = false
 	for i, l := range append(servers, l) {
-		if _, err := l.Wake(t.Context(), late); err != nil {
+		if _, err := l.Expire(t.Context(), late); err != nil {
 			t.Error(err)
 		}
 		if got := l.Taken("pool"); got != 0 {

@@ -38,7 +38,7 @@ type Ledger struct {
 	// changing is held for reading during each allocation and for writing while pools are replaced.
 	changing sync.RWMutex
 	// quotas serializes the commits of this process that change the same quota row.
-	quotas Keyed[string]
+	quotas KeyedLocks[string]
 	// generation returns a number for a new allocation.
 	generation func() uint64
 	// accepted reports whether the pools were configured with no refused allocation outside of them.
@@ -125,8 +125,8 @@ func find(ctx context.Context, store Store, owner network.Owner) (network.Alloca
 	return a, raw, err
 }
 
-// At returns the allocation that an address belongs to. The error wraps network.ErrNotHeld if the address is free or in quarantine.
-func (l *Ledger) At(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
+// ByAddress returns the allocation that an address belongs to. The error wraps network.ErrNotHeld if the address is free or in quarantine.
+func (l *Ledger) ByAddress(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
 	raw, err := l.store.Get(ctx, addressKey(pool, address))
 	if err != nil {
 		return network.Allocation{}, fmt.Errorf("reading the ledger: %w", err)
@@ -134,7 +134,7 @@ func (l *Ledger) At(ctx context.Context, pool string, address netip.Addr) (netwo
 	if raw == nil {
 		return network.Allocation{}, network.ErrNotHeld
 	}
-	p, err := parsePlace(raw)
+	p, err := parseResourceRow(raw)
 	if err != nil {
 		return network.Allocation{}, fmt.Errorf("reading the ledger: %w", err)
 	}
@@ -206,9 +206,9 @@ func retry(ctx context.Context, attempt func(number int) error) error {
 	return fmt.Errorf("%w: other servers changed it first %d times", network.ErrTaken, maximumAttempts)
 }
 
-// lostAnswer limits the wait of commit for the row that shows whether a commit was made. The request may have no time
+// lostAnswerTimeout limits the wait of commit for the row that shows whether a commit was made. The request may have no time
 // left, so it has its own limit.
-const lostAnswer = 2 * time.Second
+const lostAnswerTimeout = 2 * time.Second
 
 // commit writes rows and updates the hints. The first change must write a value that no other commit writes: after an
 // error with an unknown outcome, its row shows whether the commit was made. The store guarantees that a commit is not
@@ -224,7 +224,7 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 		err = l.store.Commit(ctx, changes...)
 	}
 	if err == nil {
-		l.hints.expect(revision, changes)
+		l.hints.addOwnCommit(revision, changes)
 		stale := l.hints.end(keys, versions, func(i int) ([]byte, bool) { return changes[i].Value, true })
 		l.correct(ctx, stale)
 		return nil
@@ -234,11 +234,11 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 	case errors.Is(err, ErrConflict):
 		l.correct(ctx, keys)
 		return ErrConflict
-	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrTwice):
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrDuplicateKey):
 		l.correct(ctx, keys)
 		return wrapWriting(err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswer)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswerTimeout)
 	defer cancel()
 	raw, reading := l.store.Get(ctx, changes[0].Key)
 	if reading != nil {
@@ -279,7 +279,7 @@ func (l *Ledger) refresh(ctx context.Context, keys ...string) error {
 
 // correct works like refresh, and marks rows that cannot be read as uncertain.
 func (l *Ledger) correct(ctx context.Context, keys []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswer)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswerTimeout)
 	defer cancel()
 	for i := range keys {
 		if l.refresh(ctx, keys[i]) != nil {
@@ -303,10 +303,10 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 	owners := map[network.Owner]bool{}
 	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
 		name, address, err := parseAddress(string(key))
-		if err != nil || wanted[name].has(address) {
+		if err != nil || wanted[name].accepts(address) {
 			return err
 		}
-		p, err := parsePlace(value)
+		p, err := parseResourceRow(value)
 		if err == nil && p.until.IsZero() {
 			owners[p.owner] = true
 		}
@@ -332,7 +332,7 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 		case errors.Is(err, network.ErrNotHeld): // released by another request
 		case err != nil:
 			return nil, err
-		case !wanted[a.Pool].covers(a) && counts(a):
+		case !wanted[a.Pool].acceptsAll(a) && counts(a):
 			stranded = append(stranded, a)
 		}
 	}
@@ -352,7 +352,7 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	same, drained := l.inForce(made)
+	same, drained := l.compareActive(made)
 	if same && !drained && l.accepted {
 		return nil, nil
 	}
@@ -397,12 +397,12 @@ func (l *Ledger) rebuild(
 	return err
 }
 
-// inForce reports whether the pools equal the active ones, and whether one of them has addresses outside of its ranges.
-func (l *Ledger) inForce(made map[string]*pool) (same, drained bool) {
+// compareActive reports whether the pools equal the active ones, and whether one of them has addresses outside of its ranges.
+func (l *Ledger) compareActive(made map[string]*pool) (same, drained bool) {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
 	for name, of := range made {
-		drained = drained || len(of.Subnets) > 0 && len(l.hints.strays[name]) > 0
+		drained = drained || len(of.Subnets) > 0 && len(l.hints.outside[name]) > 0
 	}
 	return maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) }), drained
 }
@@ -419,15 +419,15 @@ func (l *Ledger) Follow(ctx context.Context) error {
 	return nil
 }
 
-// WhenAbandoned calls a function whenever work of other servers may be found: their lease has ended, or something was missed.
-func (l *Ledger) WhenAbandoned(call func()) {
+// OnAbandoned calls a function whenever work of other servers may be found: their lease has ended, or something was missed.
+func (l *Ledger) OnAbandoned(call func()) {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
 	l.hints.abandoned = call
 }
 
-// settle reads the rows that are uncertain, and reports whether there were any.
-func (l *Ledger) settle(ctx context.Context) (bool, error) {
+// resolveUncertain reads the rows that are uncertain, and reports whether there were any.
+func (l *Ledger) resolveUncertain(ctx context.Context) (bool, error) {
 	l.hints.mutex.Lock()
 	keys := make([]string, 0, len(l.hints.uncertain))
 	for key := range l.hints.uncertain {
@@ -451,9 +451,9 @@ func (l *Ledger) begin(ctx context.Context) error {
 	})
 }
 
-// Wake removes rows after their quarantine and expired tombstones. It returns the number of resources that became free.
+// Expire removes rows after their quarantine and expired tombstones. It returns the number of resources that became free.
 // It also reads uncertain rows again. It fails if the store does; the number is then incomplete.
-func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
+func (l *Ledger) Expire(ctx context.Context, now time.Time) (int, error) {
 	l.hints.mutex.Lock()
 	due := l.hints.due(now)
 	l.hints.mutex.Unlock()
@@ -461,17 +461,17 @@ func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	for batch := Batch(l.store); len(due) > 0; {
 		part := due[:min(batch, len(due))]
 		due = due[len(part):]
-		n, err := l.expire(ctx, part)
+		n, err := l.deleteRows(ctx, part)
 		if freed += n; err != nil {
 			return freed, err
 		}
 	}
-	_, err := l.settle(ctx)
+	_, err := l.resolveUncertain(ctx)
 	return freed, err
 }
 
-// expire removes rows, each by itself if another server changed one of them.
-func (l *Ledger) expire(ctx context.Context, rows []expiry) (freed int, err error) {
+// deleteRows removes rows, each by itself if another server changed one of them.
+func (l *Ledger) deleteRows(ctx context.Context, rows []expiry) (freed int, err error) {
 	changes := make([]Change, len(rows))
 	for i, row := range rows {
 		changes[i] = Change{Key: row.key, Was: row.row}
@@ -491,7 +491,7 @@ func (l *Ledger) expire(ctx context.Context, rows []expiry) (freed int, err erro
 	}
 	freed = 0
 	for i := range rows {
-		n, err := l.expire(ctx, rows[i:i+1])
+		n, err := l.deleteRows(ctx, rows[i:i+1])
 		if freed += n; err != nil {
 			return freed, err
 		}
@@ -508,19 +508,19 @@ func (l *Ledger) Usage(pool string) Usage {
 	if of == nil {
 		return Usage{}
 	}
-	resting := map[bool]uint64{}
+	quarantined := map[bool]uint64{}
 	for key := range h.expiring {
 		if digits, ok := strings.CutPrefix(key, prefixAddress+pool+"/"); ok {
-			resting[len(digits) > 8]++
+			quarantined[len(digits) > 8]++
 		}
 	}
 	u := Usage{}
 	for i, index := range of.indexes {
 		bits := of.Subnets[i].Prefix.Addr().BitLen()
-		rests := min(resting[bits == 128], index.Len())
-		one := FamilyUsage{Bits: bits, Size: of.sizes[i], Held: index.Len() - rests, Resting: rests}
+		inQuarantine := min(quarantined[bits == 128], index.Len())
+		one := FamilyUsage{Bits: bits, Size: of.sizes[i], Held: index.Len() - inQuarantine, Quarantined: inQuarantine}
 		u.Families = append(u.Families, one)
-		u.Size, u.Held, u.Resting = u.Size+one.Size, u.Held+one.Held, u.Resting+one.Resting
+		u.Size, u.Held, u.Quarantined = u.Size+one.Size, u.Held+one.Held, u.Quarantined+one.Quarantined
 	}
 	if of.LastVLAN > 0 {
 		u.VLANs = int(of.LastVLAN) - int(of.FirstVLAN) + 1
@@ -534,5 +534,5 @@ func (l *Ledger) Usage(pool string) Usage {
 // Taken returns the number of addresses of a pool that are held or in quarantine.
 func (l *Ledger) Taken(pool string) uint64 {
 	u := l.Usage(pool)
-	return u.Held + u.Resting
+	return u.Held + u.Quarantined
 }

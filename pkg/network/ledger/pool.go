@@ -26,8 +26,8 @@ type Pool struct {
 	FirstVLAN, LastVLAN uint16
 	// MACPrefix begins the MAC addresses that are given; empty: none are.
 	MACPrefix []byte
-	// Rest is how long released things are in quarantine; 0 if that is not known. A later end in a row was written by a clock that was wrong.
-	Rest time.Duration
+	// Quarantine is how long released resources are in quarantine; 0 if that is not known. A later end in a row was written by a clock that was wrong.
+	Quarantine time.Duration
 }
 
 // Subnet is one family of a pool.
@@ -92,8 +92,8 @@ func (p *pool) subnet(address netip.Addr) (int, error) {
 	return 0, fmt.Errorf("%w: %s is in no range of the pool %s", network.ErrOutside, address, p.Name)
 }
 
-// note marks an address that has a row, whether or not it is still in a range.
-func (p *pool) note(address netip.Addr) {
+// markUsed marks an address that has a row, whether or not it is still in a range.
+func (p *pool) markUsed(address netip.Addr) {
 	if _, is := p.blocked[address]; is {
 		p.blocked[address] = true
 		return
@@ -105,8 +105,8 @@ func (p *pool) note(address netip.Addr) {
 	}
 }
 
-// forget marks an address as free, as far as the pool itself has given it.
-func (p *pool) forget(address netip.Addr) {
+// markFree marks an address as free, as far as the pool itself has given it.
+func (p *pool) markFree(address netip.Addr) {
 	if _, is := p.blocked[address]; is {
 		p.blocked[address] = false
 		return
@@ -130,22 +130,22 @@ func hasAddresses(row []byte) bool {
 	return bytes.HasPrefix(rest, []byte(`["`))
 }
 
-// covers reports whether all addresses of an allocation are in ranges. For pools without subnets, the cloud selects
+// acceptsAll reports whether all addresses of an allocation are in ranges. For pools without subnets, the cloud selects
 // addresses.
-func (p *pool) covers(a network.Allocation) bool {
+func (p *pool) acceptsAll(a network.Allocation) bool {
 	if p == nil {
 		return false
 	}
 	for _, address := range a.Addresses {
-		if !p.has(address) {
+		if !p.accepts(address) {
 			return false
 		}
 	}
 	return true
 }
 
-// has reports whether an address is in a range. For a pool without subnets, the cloud selects addresses.
-func (p *pool) has(address netip.Addr) bool {
+// accepts reports whether an address is in a range. For a pool without subnets, the cloud selects addresses.
+func (p *pool) accepts(address netip.Addr) bool {
 	if p == nil {
 		return false
 	}
@@ -168,11 +168,11 @@ func (p *pool) family(of netip.Addr) int {
 	return -1
 }
 
-// strays are the addresses of rows that are in no range of their own pool, by its name: the pool was drained, or has another name now, or is
+// outsideAddresses are the addresses of rows that are in no range of their own pool, by its name: the pool was drained, or has another name now, or is
 // another server's. No pool may give them before their rows are gone.
-type strays map[string]map[netip.Addr]struct{}
+type outsideAddresses map[string]map[netip.Addr]struct{}
 
-func (s strays) add(name string, address netip.Addr) {
+func (s outsideAddresses) add(name string, address netip.Addr) {
 	if s[name] == nil {
 		s[name] = map[netip.Addr]struct{}{}
 	}
@@ -180,7 +180,7 @@ func (s strays) add(name string, address netip.Addr) {
 }
 
 // remove removes the address and reports whether it was present.
-func (s strays) remove(name string, address netip.Addr) bool {
+func (s outsideAddresses) remove(name string, address netip.Addr) bool {
 	of := s[name]
 	_, was := of[address]
 	if delete(of, address); len(of) == 0 {
@@ -190,7 +190,7 @@ func (s strays) remove(name string, address netip.Addr) bool {
 }
 
 // has reports whether the address is present under any name.
-func (s strays) has(address netip.Addr) bool {
+func (s outsideAddresses) has(address netip.Addr) bool {
 	for _, of := range s {
 		if _, is := of[address]; is {
 			return true
@@ -204,12 +204,12 @@ func (s strays) has(address netip.Addr) bool {
 func (h *hints) takeAddress(name string, address netip.Addr) {
 	of := h.pools[name]
 	if of != nil {
-		of.note(address)
+		of.markUsed(address)
 	}
-	if of.gives(address) {
+	if of.contains(address) {
 		return
 	}
-	h.strays.add(name, address)
+	h.outside.add(name, address)
 	for _, other := range h.pools {
 		other.block(address)
 	}
@@ -218,13 +218,13 @@ func (h *hints) takeAddress(name string, address netip.Addr) {
 // freeAddress reverts takeAddress.
 func (h *hints) freeAddress(name string, address netip.Addr) {
 	if of := h.pools[name]; of != nil {
-		of.forget(address)
+		of.markFree(address)
 	}
-	if !h.strays.remove(name, address) {
+	if !h.outside.remove(name, address) {
 		return
 	}
 	for _, other := range h.pools {
-		if _, is := other.blocked[address]; is && !h.strays.has(address) {
+		if _, is := other.blocked[address]; is && !h.outside.has(address) {
 			other.unblock(address)
 		}
 	}
@@ -240,8 +240,8 @@ func (p *pool) continueFrom(old *pool) {
 	}
 }
 
-// gives reports whether an address is in a range.
-func (p *pool) gives(address netip.Addr) bool {
+// contains reports whether an address is in a range.
+func (p *pool) contains(address netip.Addr) bool {
 	if p == nil {
 		return false
 	}
@@ -255,7 +255,7 @@ func (p *pool) gives(address netip.Addr) bool {
 
 // block marks an address as taken that is in a range, and that rows of other pools are about.
 func (p *pool) block(address netip.Addr) {
-	if _, is := p.blocked[address]; is || !p.gives(address) {
+	if _, is := p.blocked[address]; is || !p.contains(address) {
 		return
 	}
 	p.blocked[address] = !p.indexes[p.family(address)].Take(address)

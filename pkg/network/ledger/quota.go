@@ -101,8 +101,8 @@ type tally struct {
 
 func newTally() tally { return tally{map[string]int{}, map[string][]byte{}} }
 
-// note counts an allocation, or keeps the row of a quota.
-func (t tally) note(e Entry) {
+// add counts an allocation, or keeps the row of a quota.
+func (t tally) add(e Entry) {
 	if e.Allocation != nil {
 		for _, key := range quotaKeysOf(*e.Allocation) {
 			t.want[key]++
@@ -134,7 +134,7 @@ type Usage struct {
 	// Size is the number of addresses that can be chosen; 0 if the cloud chooses.
 	Size uint64
 	// Held and Resting are numbers of addresses, including those requested by name. Addresses that rows of other pools name count as held.
-	Held, Resting uint64
+	Held, Quarantined uint64
 	// Families are the parts of these sums, since each family can be exhausted by itself; none if the cloud chooses.
 	Families []FamilyUsage
 	// VLANs is the number of VLANs of each trunk, and TakenVLANs how many are used on the trunk that has the fewest left.
@@ -144,6 +144,6 @@ type Usage struct {
 // FamilyUsage describes the usage of one family; the numbers are as in Usage.
 type FamilyUsage struct {
 	// Bits is the length of its addresses: 32 or 128.
-	Bits                int
-	Size, Held, Resting uint64
+	Bits                    int
+	Size, Held, Quarantined uint64
 }

@@ -68,7 +68,7 @@ func TestQuota(t *testing.T) {
 		t.Error(err)
 	}
 	usage("map[namespace/x:2 namespace/y:1 node/n:2]")
-	if err := l.Forget(t.Context(), network.Owner{Contract: "test", Key: "a"}, time.Unix(1e9, 0), time.Unix(1e9+9, 0)); err != nil {
+	if err := l.Delete(t.Context(), network.Owner{Contract: "test", Key: "a"}, time.Unix(1e9, 0), time.Unix(1e9+9, 0)); err != nil {
 		t.Fatal(err)
 	}
 	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
@@ -81,8 +81,8 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
-	families := []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: 2, Resting: 1}}
-	if diff := cmp.Diff(ledger.Usage{Size: 9, Held: 2, Resting: 1, Families: families}, l.Usage("pool")); diff != "" {
+	families := []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: 2, Quarantined: 1}}
+	if diff := cmp.Diff(ledger.Usage{Size: 9, Held: 2, Quarantined: 1, Families: families}, l.Usage("pool")); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 }
@@ -115,7 +115,7 @@ func TestQuotaAfterLostAnswer(t *testing.T) {
 			t.Errorf("want one allocation while the store is unreadable, got %+v", got)
 		}
 		dark.falls, dark.dark, dark.before = false, false, false
-		if _, err := l.Wake(t.Context(), time.Unix(1e9, 0)); err != nil {
+		if _, err := l.Expire(t.Context(), time.Unix(1e9, 0)); err != nil {
 			t.Fatal(err)
 		}
 		want := map[bool]uint64{true: 1}[written]
@@ -145,7 +145,7 @@ func TestQuotaCountsUncertainRowOnce(t *testing.T) {
 			t.Errorf("got fresh %v and error %v", fresh, err)
 		}
 	}
-	if _, err := l.Wake(t.Context(), time.Unix(1e9, 0)); err != nil {
+	if _, err := l.Expire(t.Context(), time.Unix(1e9, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if got, counts := l.Usage("pool"), quotas(t, store); late.then != nil || got.Held != 1 || counts["x"] != "1" {

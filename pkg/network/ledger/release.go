@@ -21,22 +21,22 @@ type Release int
 const (
 	Kept Release = iota
 	Marked
-	Forgotten
+	Deleted
 )
 
-// Forget deletes the allocation of an owner. Its resources are in quarantine until the given time, rounded up to a
-// second, if that is after now. Forget does nothing for an owner without an allocation. It fails if the store does.
-func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
-	_, err := l.ReleaseIf(ctx, owner, now, false, func(network.Allocation) (time.Time, Release) { return until, Forgotten })
+// Delete deletes the allocation of an owner. Its resources are in quarantine until the given time, rounded up to a
+// second, if that is after now. Delete does nothing for an owner without an allocation. It fails if the store does.
+func (l *Ledger) Delete(ctx context.Context, owner network.Owner, now, until time.Time) error {
+	_, err := l.ReleaseIf(ctx, owner, now, false, func(network.Allocation) (time.Time, Release) { return until, Deleted })
 	return err
 }
 
 // ReleaseIf releases an owner's allocation as the function decides, which also returns the end of the quarantine and may
-// be called several times. With bury, the same commit writes the owner's tombstone, even without an allocation, so that
+// be called several times. With tombstone, the same commit writes the owner's tombstone, even without an allocation, so that
 // older requests are refused; it writes nothing if the function returns Kept. It returns the remaining allocation. It
 // fails if the store or the function does.
 func (l *Ledger) ReleaseIf(
-	ctx context.Context, owner network.Owner, now time.Time, bury bool, decide func(network.Allocation) (until time.Time, what Release),
+	ctx context.Context, owner network.Owner, now time.Time, tombstone bool, decide func(network.Allocation) (until time.Time, what Release),
 ) (left *network.Allocation, err error) {
 	if !owner.Valid() {
 		return nil, fmt.Errorf("%q is not an owner", owner)
@@ -45,10 +45,10 @@ func (l *Ledger) ReleaseIf(
 		left = nil
 		a, raw, err := find(ctx, l.store, owner)
 		if errors.Is(err, network.ErrNotHeld) {
-			if !bury {
+			if !tombstone {
 				return nil
 			}
-			return l.commit(ctx, l.burial(owner, now))
+			return l.commit(ctx, l.tombstoneChange(owner, now))
 		}
 		if err != nil {
 			return err
@@ -66,42 +66,42 @@ func (l *Ledger) ReleaseIf(
 				return err
 			}
 			left, changes = &a, []Change{{Key: ownerKey(owner), Was: raw, Value: marked}}
-		case Forgotten:
+		case Deleted:
 			unlock, err := l.quotas.Lock(ctx, quotaKeysOf(a)...)
 			if err != nil {
 				return err
 			}
 			defer unlock()
-			if changes, err = l.removal(ctx, a, raw, now, until); err != nil {
+			if changes, err = l.deletion(ctx, a, raw, now, until); err != nil {
 				return err
 			}
 		}
-		if bury {
-			changes = append(changes, l.burial(owner, now))
+		if tombstone {
+			changes = append(changes, l.tombstoneChange(owner, now))
 		}
 		return l.commit(ctx, changes...)
 	})
 	return left, err
 }
 
-// burial returns the change that writes an owner's tombstone.
-func (l *Ledger) burial(owner network.Owner, now time.Time) Change {
-	row, _ := l.hints.buried(owner)
+// tombstoneChange returns the change that writes an owner's tombstone.
+func (l *Ledger) tombstoneChange(owner network.Owner, now time.Time) Change {
+	row, _ := l.hints.tombstone(owner)
 	return Change{Key: tombstoneKey(owner), Was: row, Value: tombstone(now)}
 }
 
-// removal returns the changes that remove an allocation, given with its row.
-func (l *Ledger) removal(ctx context.Context, a network.Allocation, raw []byte, now, until time.Time) ([]Change, error) {
+// deletion returns the changes that remove an allocation, given with its row.
+func (l *Ledger) deletion(ctx context.Context, a network.Allocation, raw []byte, now, until time.Time) ([]Change, error) {
 	changes := []Change{{Key: ownerKey(a.Owner), Was: raw}}
-	owned := place{owner: a.Owner}.encode()
+	owned := resourceRow{owner: a.Owner}.encode()
 	var value []byte
 	if until.After(now) {
-		value = place{owner: a.Owner, until: wholeSecond(until)}.encode()
+		value = resourceRow{owner: a.Owner, until: wholeSecond(until)}.encode()
 	}
-	for _, key := range places(a) {
+	for _, key := range resourceKeys(a) {
 		changes = append(changes, Change{Key: key, Was: owned, Value: value})
 	}
-	counts, err := l.uncount(ctx, a)
+	counts, err := l.releaseQuotas(ctx, a)
 	return append(changes, counts...), err
 }
 
@@ -160,7 +160,7 @@ func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocat
 	if err != nil {
 		return a, err
 	}
-	before := places(a)
+	before := resourceKeys(a)
 	if err := u.change(&a); err != nil {
 		return a, err
 	}
@@ -169,7 +169,7 @@ func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocat
 		return a, err
 	}
 	u.changes = append(u.changes, Change{Key: ownerKey(owner), Was: raw, Value: changed})
-	after := places(a)
+	after := resourceKeys(a)
 	for _, key := range before {
 		if !slices.Contains(after, key) {
 			return a, errors.New("an update must not change held resources")
@@ -179,31 +179,31 @@ func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocat
 		if slices.Contains(before, key) {
 			continue
 		}
-		was, err := u.vacant(ctx, key)
+		was, err := u.freeRow(ctx, key)
 		if err != nil {
 			return a, err
 		}
-		u.changes = append(u.changes, Change{Key: key, Was: was, Value: place{owner: owner}.encode()})
+		u.changes = append(u.changes, Change{Key: key, Was: was, Value: resourceRow{owner: owner}.encode()})
 	}
 	return a, nil
 }
 
-// vacant returns the row of a free resource. It may be in quarantine, because a cloud that selects it has processed the
+// freeRow returns the row of a free resource. It may be in quarantine, because a cloud that selects it has processed the
 // release.
-func (l *Ledger) vacant(ctx context.Context, key string) ([]byte, error) {
+func (l *Ledger) freeRow(ctx context.Context, key string) ([]byte, error) {
 	raw, err := l.store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	if p, err := parsePlace(raw); raw != nil && (err != nil || p.until.IsZero()) {
+	if p, err := parseResourceRow(raw); raw != nil && (err != nil || p.until.IsZero()) {
 		_, address, _ := parseAddress(key)
 		return nil, fmt.Errorf("%w: %s, which the cloud has chosen", network.ErrTaken, address)
 	}
 	return raw, nil
 }
 
-// uncount returns the changes of the quotas that an allocation counts for no longer.
-func (l *Ledger) uncount(ctx context.Context, a network.Allocation) ([]Change, error) {
+// releaseQuotas returns the changes of the quotas that an allocation counts for no longer.
+func (l *Ledger) releaseQuotas(ctx context.Context, a network.Allocation) ([]Change, error) {
 	var changes []Change
 	for _, key := range quotaKeysOf(a) {
 		was, err := l.store.Get(ctx, key)

@@ -123,7 +123,7 @@ type reservation struct {
 	rows [][]byte
 	// assumed reports that owners were taken for new without a read.
 	assumed bool
-	// chosen are the keys of things that were marked as used in the hints, and batches the commits.
+	// chosen are the keys of resources that were marked as used in the hints, and batches the commits.
 	chosen  []string
 	batches []batch
 }
@@ -191,7 +191,7 @@ func (r *reservation) completeEarlier(ctx context.Context) error {
 		if !completed {
 			continue
 		}
-		updated, err := r.Update(ctx, a.Owner, func(a *network.Allocation) error { Complete(a); return nil })
+		updated, err := r.Update(ctx, a.Owner, func(a *network.Allocation) error { CompleteRequest(a); return nil })
 		if errors.Is(err, network.ErrNotHeld) {
 			return ErrConflict
 		} else if err != nil {
@@ -215,8 +215,8 @@ func (l *Ledger) Completed(ctx context.Context, a network.Allocation) (bool, err
 	return err == nil && first.State == network.Bound && first.Request == a.Request && a.Request != 0, err
 }
 
-// Complete makes an allocation bound. It forgets the request, unless the allocation is the first one.
-func Complete(a *network.Allocation) {
+// CompleteRequest makes an allocation bound. It clears the request, unless the allocation is the first one.
+func CompleteRequest(a *network.Allocation) {
 	if a.State == network.Intended {
 		a.State = network.Bound
 	}
@@ -314,7 +314,7 @@ func (r *reservation) write(ctx context.Context) error {
 		r.correct(ctx, r.chosen)
 		for _, earlier := range r.batches[:i] {
 			for _, owner := range earlier.owners {
-				if undoing := r.Forget(context.WithoutCancel(ctx), owner, time.Time{}, time.Time{}); undoing != nil {
+				if undoing := r.Delete(context.WithoutCancel(ctx), owner, time.Time{}, time.Time{}); undoing != nil {
 					return errors.Join(err, undoing)
 				}
 			}
@@ -342,7 +342,7 @@ func (l *Ledger) MayTake(ctx context.Context, contract, pool string, address net
 	if err != nil || raw == nil {
 		return err == nil
 	}
-	p, err := parsePlace(raw)
+	p, err := parseResourceRow(raw)
 	return err == nil && !p.until.IsZero() && (p.owner.Contract == "" || p.owner.Contract == contract)
 }
 
@@ -354,7 +354,7 @@ func (l *Ledger) Next(ctx context.Context, name string, within netip.Prefix, att
 	if err == nil {
 		return address, nil
 	}
-	if uncertain, settling := l.settle(ctx); settling != nil || !uncertain {
+	if uncertain, settling := l.resolveUncertain(ctx); settling != nil || !uncertain {
 		return address, err
 	}
 	return l.next(name, within, attempt)

@@ -22,7 +22,7 @@ import (
 // The rows, by the prefix of their keys:
 //
 //	owner/<contract>/<key>            an Allocation, as JSON
-//	ip/<pool>/<address in hex>        its owner: see place
+//	ip/<pool>/<address in hex>        its owner: see resourceRow
 //	vlan/<node>/<mac>/<id>            "
 //	mac/<address>                     "
 //	quota/<pool>/<name>               the number of allocations that count for it
@@ -90,23 +90,23 @@ func parseVLAN(key string) (network.Trunk, uint16, error) {
 	return network.Trunk{}, 0, fmt.Errorf("the row %q is not that of a VLAN", key)
 }
 
-// place holds the owner of one resource. During a quarantine, owner is the last owner, or zero.
-type place struct {
+// resourceRow holds the owner of one resource. During a quarantine, owner is the last owner, or zero.
+type resourceRow struct {
 	owner network.Owner
 	until time.Time
 }
 
-// The first byte of a place: = and the owner, or ~ and the seconds since 1970, and = and the last owner where that is known.
+// The first byte of a resourceRow: = and the owner, or ~ and the seconds since 1970, and = and the last owner where that is known.
 const (
-	placeOwned   = '='
-	placeResting = '~'
+	markOwned       = '='
+	markQuarantined = '~'
 )
 
-func (p place) encode() []byte {
+func (p resourceRow) encode() []byte {
 	if p.until.IsZero() {
 		return p.owned(make([]byte, 0, 2+len(p.owner.Contract)+len(p.owner.Key)))
 	}
-	row := strconv.AppendInt([]byte{placeResting}, p.until.Unix(), 10)
+	row := strconv.AppendInt([]byte{markQuarantined}, p.until.Unix(), 10)
 	if p.owner == (network.Owner{}) {
 		return row
 	}
@@ -114,38 +114,38 @@ func (p place) encode() []byte {
 }
 
 // owned appends the owner to a row.
-func (p place) owned(row []byte) []byte {
-	row = append(append(row, placeOwned), p.owner.Contract...)
+func (p resourceRow) owned(row []byte) []byte {
+	row = append(append(row, markOwned), p.owner.Contract...)
 	return append(append(row, '/'), p.owner.Key...)
 }
 
-func parsePlace(value []byte) (place, error) {
+func parseResourceRow(value []byte) (resourceRow, error) {
 	if len(value) > 1 {
 		text := string(value[1:])
 		switch value[0] {
-		case placeOwned:
+		case markOwned:
 			owner, err := network.ParseOwner(text)
-			return place{owner: owner}, err
-		case placeResting:
-			return parseResting(text)
+			return resourceRow{owner: owner}, err
+		case markQuarantined:
+			return parseQuarantine(text)
 		}
 	}
-	return place{}, errors.New("a row has neither an owner nor the end of a quarantine")
+	return resourceRow{}, errors.New("a row has neither an owner nor the end of a quarantine")
 }
 
-// parseResting reads the time, and the last owner where it is there.
-func parseResting(text string) (place, error) {
-	number, last, known := strings.Cut(text, string(placeOwned))
+// parseQuarantine reads the time, and the last owner where it is there.
+func parseQuarantine(text string) (resourceRow, error) {
+	number, last, known := strings.Cut(text, string(markOwned))
 	seconds, err := strconv.ParseInt(number, 10, 64)
-	p := place{until: time.Unix(seconds, 0).UTC()}
+	p := resourceRow{until: time.Unix(seconds, 0).UTC()}
 	if err == nil && known {
 		p.owner, err = network.ParseOwner(last)
 	}
 	return p, err
 }
 
-// places returns the keys of all resources of an allocation, without its owner's row.
-func places(a network.Allocation) []string {
+// resourceKeys returns the keys of all resources of an allocation, without its owner's row.
+func resourceKeys(a network.Allocation) []string {
 	keys := make([]string, 0, len(a.Addresses)+2)
 	for _, address := range a.Addresses {
 		keys = append(keys, addressKey(a.Pool, address))

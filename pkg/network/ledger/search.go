@@ -32,7 +32,7 @@ type Query struct {
 }
 
 // Search calls each for the allocations of a store that are looked for, in the order of their owners, until it returns an error; in the state
-// Resting, for the things that rest, and of an address alone for both. A row that cannot be read is an error that names it.
+// Resting, for the resources in quarantine, and of an address alone for both. A row that cannot be read is an error that names it.
 func Search(ctx context.Context, store Store, q Query, each func(Entry) error) error {
 	if err := CheckFormat(ctx, store); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 		if err != nil {
 			return &BrokenRow{Key: e.Key, Err: err}
 		}
-		if e.Until.IsZero() && e.Thing.Address == q.Address {
+		if e.Until.IsZero() && e.Resource.Address == q.Address {
 			owners = append(owners, e.Owner)
 		}
 		if q.Matches(e) {
@@ -133,9 +133,9 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	return nil
 }
 
-// wantsRest reports whether the query includes resources in quarantine: a query for an address includes all rows about
+// includesQuarantine reports whether the query includes resources in quarantine: a query for an address includes all rows about
 // it.
-func (q Query) wantsRest() bool {
+func (q Query) includesQuarantine() bool {
 	return q.State == network.Resting || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
 }
 
@@ -143,8 +143,8 @@ func (q Query) wantsRest() bool {
 // address can match.
 func (q Query) Matches(e Entry) bool {
 	if e.Allocation == nil {
-		return q.wantsRest() && !e.Until.IsZero() && !e.Record &&
-			(q.Pool == "" || e.Thing.Pool == q.Pool) && (!q.Address.IsValid() || e.Thing.Address == q.Address)
+		return q.includesQuarantine() && !e.Until.IsZero() && !e.Record &&
+			(q.Pool == "" || e.Resource.Pool == q.Pool) && (!q.Address.IsValid() || e.Resource.Address == q.Address)
 	}
 	a := e.Allocation
 	return q.matchesOwner(a.Owner) && q.matchesHolder(a) &&
@@ -205,7 +205,7 @@ func Walk(ctx context.Context, store Store, each func(Entry, *BrokenRow) error) 
 		case e.Internal:
 			return nil
 		case e.Allocation != nil:
-			for _, key := range places(*e.Allocation) {
+			for _, key := range resourceKeys(*e.Allocation) {
 				listed += maphash.String(seed, key+"="+e.Owner.String())
 			}
 		case !e.Record && e.Until.IsZero():

@@ -32,7 +32,7 @@ func TestSearchFindsQuarantines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Forget(t.Context(), test("rests"), now, now.Add(time.Minute)); err != nil {
+	if err := l.Delete(t.Context(), test("rests"), now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	address := netip.MustParseAddr("10.0.0.1")
@@ -54,7 +54,7 @@ func TestSearchFindsQuarantines(t *testing.T) {
 				got = append(got, e.Owner.String())
 				return nil
 			}
-			got = append(got, e.Thing.String()+" until "+e.Until.Format(time.RFC3339)+", last "+e.Last.String())
+			got = append(got, e.Resource.String()+" until "+e.Until.Format(time.RFC3339)+", last "+e.Last.String())
 			return nil
 		})
 		if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {

@@ -36,18 +36,18 @@ type Change struct {
 	Value []byte
 }
 
-// ErrTwice means that a commit has two changes of one row. Nothing of the commit was written.
-var ErrTwice = errors.New("a row is changed twice in one commit")
+// ErrDuplicateKey means that a commit has two changes of one row. Nothing of the commit was written.
+var ErrDuplicateKey = errors.New("a row is changed twice in one commit")
 
-// Distinct returns ErrTwice if two changes concern the same row. Every store calls it before a commit, because the
+// CheckDistinct returns ErrDuplicateKey if two changes concern the same row. Every store calls it before a commit, because the
 // result of such changes would depend on the store.
-func Distinct(changes []Change) error {
+func CheckDistinct(changes []Change) error {
 	const few = 16 // there are no more in an allocation, and they are compared sooner than entered in a table
 	if len(changes) <= few {
 		for i := range changes {
 			for j := range i {
 				if changes[i].Key == changes[j].Key {
-					return ErrTwice
+					return ErrDuplicateKey
 				}
 			}
 		}
@@ -58,7 +58,7 @@ func Distinct(changes []Change) error {
 		seen[changes[i].Key] = struct{}{}
 	}
 	if len(seen) < len(changes) {
-		return ErrTwice
+		return ErrDuplicateKey
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestAllocationsOutsideOfTheirPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(1e9, 0)
-	if err := l.Forget(t.Context(), test("b"), now, now.Add(time.Hour)); err != nil {
+	if err := l.Delete(t.Context(), test("b"), now, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {

@@ -77,7 +77,7 @@ func reserve(t *testing.T, l *ledger.Ledger, pool, key, address string) string {
 func forget(t *testing.T, l *ledger.Ledger, key string, rest time.Duration) {
 	t.Helper()
 	now := time.Unix(1e9, 0)
-	if err := l.Forget(t.Context(), test(key), now, now.Add(rest)); err != nil {
+	if err := l.Delete(t.Context(), test(key), now, now.Add(rest)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -131,7 +131,7 @@ func TestAddressesOfAnotherPoolAreNotAllocated(t *testing.T) {
 					if got := reserve(t, w.asked, "b", "x", ""); got != "10.0.0.4" {
 						t.Errorf("after the release: got %s", got)
 					}
-					if _, err := w.does.Wake(t.Context(), time.Unix(1e9, 0).Add(2*time.Hour)); err != nil {
+					if _, err := w.does.Expire(t.Context(), time.Unix(1e9, 0).Add(2*time.Hour)); err != nil {
 						t.Fatal(err)
 					}
 					w.told()

@@ -35,12 +35,12 @@ func TestUsageByFamily(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Forget(t.Context(), network.Owner{Contract: "test", Key: "a"}, now, now.Add(time.Hour)); err != nil {
+	if err := l.Delete(t.Context(), network.Owner{Contract: "test", Key: "a"}, now, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	want := ledger.Usage{
-		Size: 4 + 255, Held: 3, Resting: 2, VLANs: 11, TakenVLANs: 2,
-		Families: []ledger.FamilyUsage{{Bits: 32, Size: 4, Held: 1, Resting: 1}, {Bits: 128, Size: 255, Held: 2, Resting: 1}},
+		Size: 4 + 255, Held: 3, Quarantined: 2, VLANs: 11, TakenVLANs: 2,
+		Families: []ledger.FamilyUsage{{Bits: 32, Size: 4, Held: 1, Quarantined: 1}, {Bits: 128, Size: 255, Held: 2, Quarantined: 1}},
 	}
 	if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
 		t.Error(diff)

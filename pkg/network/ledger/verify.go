@@ -25,7 +25,7 @@ type Fault struct {
 	Remedy  string `json:"remedy"`
 }
 
-// The remedies of faults that an export does not contain, or that an import corrects, and of two owners of one thing.
+// The remedies of faults that an export does not contain, or that an import corrects, and of two owners of one resource.
 const (
 	remedyRewrite = "export the ledger, and import it into a new one: the import writes only the rows of allocations"
 	remedyTwo     = "two may use it: find out who does, and release the other with `graft ledger release`"
@@ -43,7 +43,7 @@ type VerifyOptions struct {
 
 // Report is the result of Verify.
 type Report struct {
-	// Rows are all rows, Allocations those of owners; Held and Resting are the things.
+	// Rows are all rows, Allocations those of owners; Held and Resting are the resources.
 	Rows        int `json:"rows"`
 	Allocations int `json:"allocations"`
 	Held        int `json:"held"`
@@ -62,7 +62,7 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 		o.Maximum = 10_000
 	}
 	v := &verifier{
-		VerifyOptions: o, report: &Report{}, owners: map[network.Owner]bool{}, broken: map[string]bool{}, resting: map[string]bool{},
+		VerifyOptions: o, report: &Report{}, owners: map[network.Owner]bool{}, broken: map[string]bool{}, quarantined: map[string]bool{},
 		claimed: map[string][]network.Owner{}, chosen: map[claim]bool{}, held: map[string]network.Owner{}, quotas: newTally(),
 	}
 	found, err := store.Get(ctx, keyFormat)
@@ -95,15 +95,15 @@ type verifier struct {
 	claims  []claim
 	claimed map[string][]network.Owner
 	chosen  map[claim]bool
-	// held maps resources to the owners named in their rows, and resting has the keys of resources in quarantine.
-	held    map[string]network.Owner
-	resting map[string]bool
-	quotas  tally
+	// held maps resources to the owners named in their rows, and quarantined has the keys of resources in quarantine.
+	held        map[string]network.Owner
+	quarantined map[string]bool
+	quotas      tally
 	// uncounted reports that the counts of quotas are not known, because the row of an owner cannot be read.
 	uncounted bool
 }
 
-// claim is a thing that the row of an owner lists.
+// claim is a resource that the row of an owner lists.
 type claim struct {
 	owner network.Owner
 	key   string
@@ -147,7 +147,7 @@ func (v *verifier) scan(ctx context.Context, store Store) error {
 		}
 		e, err := ReadEntry(key, value)
 		if err == nil && e.Internal {
-			v.quotas.note(e)
+			v.quotas.add(e)
 			return nil
 		}
 		v.report.Rows++
@@ -184,8 +184,8 @@ func (v *verifier) note(e Entry) error {
 		v.report.Records++
 	case e.Allocation != nil:
 		v.owners[e.Owner] = true
-		v.quotas.note(e)
-		for _, key := range places(*e.Allocation) {
+		v.quotas.add(e)
+		for _, key := range resourceKeys(*e.Allocation) {
 			v.claimed[key] = append(v.claimed[key], e.Owner)
 			v.claims = append(v.claims, claim{e.Owner, key})
 		}
@@ -197,7 +197,7 @@ func (v *verifier) note(e Entry) error {
 		v.held[e.Key] = e.Owner
 	default:
 		v.report.Resting++
-		v.resting[e.Key] = true
+		v.quarantined[e.Key] = true
 	}
 	return v.times(e)
 }
@@ -221,22 +221,22 @@ func (v *verifier) times(e Entry) error {
 	return nil
 }
 
-// compareClaims checks that the row of each thing names the owner that lists it.
+// compareClaims checks that the row of each resource names the owner that lists it.
 func (v *verifier) compareClaims() error {
 	for _, c := range v.claims {
 		by, held := v.held[c.key]
 		if held && by == c.owner {
 			continue
 		}
-		thing, _ := parseThing(c.key) // the key is made by this package
+		resource, _ := parseResource(c.key) // the key is made by this package
 		f := Fault{Key: ownerKey(c.owner), Remedy: remedyRewrite}
 		switch {
 		case held || v.broken[c.key]:
-			f.Problem, f.Remedy = fmt.Sprintf("it has %s, but the row names %s", thing, by), remedyTwo
-		case v.resting[c.key]:
-			f.Problem = fmt.Sprintf("it has %s, but the row says quarantine", thing)
+			f.Problem, f.Remedy = fmt.Sprintf("it has %s, but the row names %s", resource, by), remedyTwo
+		case v.quarantined[c.key]:
+			f.Problem = fmt.Sprintf("it has %s, but the row says quarantine", resource)
 		default:
-			f.Problem = fmt.Sprintf("it has %s, which has no row", thing)
+			f.Problem = fmt.Sprintf("it has %s, which has no row", resource)
 		}
 		if len(v.claimed[c.key]) > 1 {
 			f.Remedy = remedyTwo
@@ -248,7 +248,7 @@ func (v *verifier) compareClaims() error {
 	return nil
 }
 
-// compareHeld checks that the owner of each thing lists it.
+// compareHeld checks that the owner of each resource lists it.
 func (v *verifier) compareHeld() error {
 	for _, key := range slices.Sorted(maps.Keys(v.held)) {
 		owner := v.held[key]
@@ -271,20 +271,20 @@ func (v *verifier) compareHeld() error {
 func (v *verifier) comparePools() error {
 	under := map[netip.Addr]string{}
 	for _, key := range slices.Sorted(maps.Keys(v.held)) {
-		thing, err := parseThing(key)
-		if err != nil || !thing.Address.IsValid() {
+		resource, err := parseResource(key)
+		if err != nil || !resource.Address.IsValid() {
 			continue
 		}
-		first, twice := under[thing.Address]
+		first, twice := under[resource.Address]
 		if !twice {
-			under[thing.Address] = key
+			under[resource.Address] = key
 			continue
 		}
 		if v.chosen[claim{v.held[first], first}] && v.chosen[claim{v.held[key], key}] {
 			continue // the clouds know whether they are of one network
 		}
 		pool, _, _ := parseAddress(first)
-		err = v.add(Fault{Key: key, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[key], thing, v.held[first], pool),
+		err = v.add(Fault{Key: key, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[key], resource, v.held[first], pool),
 			Remedy: remedyTwo})
 		if err != nil {
 			return err

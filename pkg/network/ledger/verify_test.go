@@ -107,7 +107,7 @@ func TestVerifyDuringWrites(t *testing.T) {
 			in := intent()
 			in.Owner.Key = fmt.Sprint(i % 5)
 			_, _, _ = l.Reserve(context.WithoutCancel(ctx), in)
-			_ = l.Forget(context.WithoutCancel(ctx), in.Owner, in.Now, in.Now)
+			_ = l.Delete(context.WithoutCancel(ctx), in.Owner, in.Now, in.Now)
 		}
 	}()
 	for range 50 {

@@ -29,7 +29,7 @@ import (
 var families = map[string]int{"IPv4": 32, "IPv6": 128}
 
 // profile compiles a profile that users can select.
-func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkChoice) *Profile {
+func (c *compiler) profile(name string, profiles position, spec v1alpha1.NetworkChoice) *Profile {
 	p := profiles.At(name)
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
 		c.add(profiles.Key(name), source.InvalidName, "%q is not a name that users can write, such as acme.com/overlay: %s", name, strings.Join(problems, "; "))
@@ -54,7 +54,7 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 }
 
 // addressing reports interface settings of a profile that conflict with addresses from pools.
-func (c *compiler) addressing(choice *Profile, on place) {
+func (c *compiler) addressing(choice *Profile, on position) {
 	if addresses := on.At("addresses"); !addresses.Absent() {
 		c.add(addresses, source.WrongValue, "a profile must not have addresses, because all users of it would get the same ones: use a pool")
 	} else if dhcp := on.At("dhcp"); len(choice.Pools) > 0 && !dhcp.Absent() && dhcp.Node.Value == "true" {
@@ -62,14 +62,14 @@ func (c *compiler) addressing(choice *Profile, on place) {
 	}
 	mtu := on.At("mtu")
 	size, err := strconv.Atoi(mtu.Node.Value)
-	six := slices.ContainsFunc(choice.Pools, func(pool *Pool) bool { return len(pool.Subnets) > 0 && pool.has(128) })
+	six := slices.ContainsFunc(choice.Pools, func(pool *Pool) bool { return len(pool.Subnets) > 0 && pool.hasFamily(128) })
 	if six && !mtu.Absent() && err == nil && size < minimumMTU6 && !slices.Equal(choice.Families, []int{32}) {
 		c.add(mtu, source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
 	}
 }
 
 // member adds a pool to a profile.
-func (c *compiler) member(choice *Profile, p place, t source.Text) {
+func (c *compiler) member(choice *Profile, p position, t source.Text) {
 	pool := c.policy.Pools[t.Value]
 	if pool == nil {
 		c.unknown(p, "pool", t.Value, t.At, slices.Collect(maps.Keys(c.policy.Pools)))
@@ -83,7 +83,7 @@ func (c *compiler) member(choice *Profile, p place, t source.Text) {
 }
 
 // family adds a family to a profile.
-func (c *compiler) family(choice *Profile, p place, t source.Text) {
+func (c *compiler) family(choice *Profile, p position, t source.Text) {
 	bits, ok := families[t.Value]
 	if !ok {
 		words := slices.Sorted(maps.Keys(families))
@@ -97,7 +97,7 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	}
 	choice.Families = append(choice.Families, bits)
 	for _, pool := range choice.Pools {
-		if !pool.has(bits) {
+		if !pool.hasFamily(bits) {
 			c.add(p, source.WrongValue, "the pool %s has no %s addresses", pool.Name, t.Value)
 		}
 	}
@@ -116,7 +116,7 @@ func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) 
 }
 
 // configuration compiles a configuration and checks its constant parts.
-func (c *compiler) configuration(env *expression.Environment, n source.Node, p place) *configuration {
+func (c *compiler) configuration(env *expression.Environment, n source.Node, p position) *configuration {
 	if n.Absent() {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (c *compiler) configuration(env *expression.Environment, n source.Node, p p
 }
 
 // link compiles the link of a profile.
-func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
+func (c *compiler) link(p position, spec *v1alpha1.NetworkLink) *Link {
 	if spec == nil {
 		return nil
 	}
@@ -180,10 +180,10 @@ func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 }
 
 // linkProblems adds problems that concern several fields, except for fields that already have findings.
-func (c *compiler) linkProblems(made *Link, p place, before int) {
-	var said paths
+func (c *compiler) linkProblems(made *Link, p position, before int) {
+	var found paths
 	for _, finding := range c.findings[before:] {
-		said = append(said, finding.Path)
+		found = append(found, finding.Path)
 	}
 	problems := made.Problems()
 	if made.VNI == 0 {
@@ -191,7 +191,7 @@ func (c *compiler) linkProblems(made *Link, p place, before int) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
 		at := p.At(field)
-		if said.in(at.Path) {
+		if found.in(at.Path) {
 			continue
 		}
 		rule := source.WrongValue
@@ -203,8 +203,8 @@ func (c *compiler) linkProblems(made *Link, p place, before int) {
 }
 
 // ends reads the addresses of a tunnel.
-func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
-	read := func(at place, t source.Text) (address netip.Addr, ok bool) {
+func (c *compiler) ends(made *Link, p position, spec *v1alpha1.NetworkLink) {
+	read := func(at position, t source.Text) (address netip.Addr, ok bool) {
 		address, err := parseAddress(t.Value)
 		if err != nil {
 			c.add(at, source.WrongValue, "%s", err)
@@ -226,8 +226,8 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 }
 
 // beyondDocker warns of settings that Docker's containers cannot get, so that their networks are refused.
-func (c *compiler) beyondDocker(config place) {
-	warn := func(at place, why string) {
+func (c *compiler) beyondDocker(config position) {
+	warn := func(at position, why string) {
 		if !at.Absent() && at.Node.Value != "false" && !device.IsMainTable(at.Node.Value) {
 			c.warn(at, NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", why)
 		}

@@ -26,8 +26,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// place is a position in a profile.
-type place = source.Place
+// position is a position in a profile.
+type position = source.Place
 
 // Compile creates a policy from documents that are active together, and returns all findings about them that are not
 // known yet. It returns no policy if one of them is an error.
@@ -40,7 +40,7 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 		Pools: map[string]*Pool{}, Clouds: Clouds(documents), Hash: hash(documents), profiles: map[string]*Profile{},
 	}}
 	c.names()
-	for _, step := range []func(*profile.Network){c.pooling, c.choices, c.rest} {
+	for _, step := range []func(*profile.Network){c.pooling, c.choices, c.devicesAndDenials} {
 		for _, d := range documents {
 			step(d)
 		}
@@ -67,7 +67,7 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 func Clouds(documents []*profile.Network) map[string]CloudSpec {
 	specs := map[string]CloudSpec{}
 	for _, d := range documents {
-		at := place{Node: d.Node}.At("clouds")
+		at := position{Node: d.Node}.At("clouds")
 		for name, spec := range d.Clouds {
 			if _, double := specs[name]; !double {
 				specs[name] = CloudSpec{spec, at.At(name).Node, at.At(name).Path}
@@ -97,30 +97,30 @@ type compiler struct {
 }
 
 // add adds an error.
-func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
+func (c *compiler) add(p position, rule source.Rule, format string, arguments ...any) {
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...))
 }
 
 // warn adds a warning.
-func (c *compiler) warn(p place, rule source.Rule, format string, arguments ...any) {
+func (c *compiler) warn(p position, rule source.Rule, format string, arguments ...any) {
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...).Warn())
 }
 
 // twice adds the error of a text that is in a list twice.
-func (c *compiler) twice(p place, t source.Text) {
+func (c *compiler) twice(p position, t source.Text) {
 	c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value))
 }
 
 // unknown adds the error of a name that nothing of a kind has.
-func (c *compiler) unknown(p place, kind, name string, at source.Node, known []string) {
+func (c *compiler) unknown(p position, kind, name string, at source.Node, known []string) {
 	finding := p.FindingOf(UnknownReference, "there is no %s %q%s", kind, name, source.Suggest(name, known))
 	c.findings = append(c.findings, finding.Instead(at, known))
 }
 
 // names finds names that two documents define; within one document, they are duplicate keys.
 func (c *compiler) names() {
-	seen := map[string]place{}
-	once := func(kind, name string, p place) {
+	seen := map[string]position{}
+	once := func(kind, name string, p position) {
 		if earlier, double := seen[kind+name]; double {
 			c.add(p, source.DuplicateName, "the %s %q is already defined at %s", kind, name, earlier.Node.Position())
 			return
@@ -128,7 +128,7 @@ func (c *compiler) names() {
 		seen[kind+name] = p
 	}
 	for _, d := range c.documents {
-		root := place{Node: d.Node}
+		root := position{Node: d.Node}
 		for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
 			once("cloud", name, root.At("clouds").Key(name))
 		}
@@ -148,7 +148,7 @@ func (c *compiler) names() {
 
 // pooling compiles the clouds and pools of a document. Of two with one name, the first counts.
 func (c *compiler) pooling(d *profile.Network) {
-	root := place{Node: d.Node}
+	root := position{Node: d.Node}
 	if len(d.Clouds)+len(d.Pools)+len(d.Profiles)+len(d.Devices)+len(d.Deny) == 0 {
 		c.add(root, source.MissingField, "is empty: at least one of clouds, pools, profiles, devices and deny is needed")
 	}
@@ -165,7 +165,7 @@ func (c *compiler) pooling(d *profile.Network) {
 
 // choices compiles the profiles of a document that users can select, with the pools of all documents.
 func (c *compiler) choices(d *profile.Network) {
-	root := place{Node: d.Node}
+	root := position{Node: d.Node}
 	for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
 		choice := c.profile(name, root.At("profiles"), d.Profiles[name])
 		if c.policy.profiles[name] == nil {
@@ -174,9 +174,9 @@ func (c *compiler) choices(d *profile.Network) {
 	}
 }
 
-// rest compiles facts of devices and denials.
-func (c *compiler) rest(d *profile.Network) {
-	root := place{Node: d.Node}
+// devicesAndDenials compiles facts of devices and denials.
+func (c *compiler) devicesAndDenials(d *profile.Network) {
+	root := position{Node: d.Node}
 	for i, entry := range d.Devices {
 		c.policy.devices = append(c.policy.devices, c.facts(root.At("devices").Item(i), entry))
 	}
@@ -186,7 +186,7 @@ func (c *compiler) rest(d *profile.Network) {
 }
 
 // cloud checks the name of a cloud, and that it has exactly one kind.
-func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) {
+func (c *compiler) cloud(name string, clouds position, spec v1alpha1.NetworkCloud) {
 	p := clouds.At(name)
 	if name == v1alpha1.CloudBuiltin {
 		c.add(clouds.Key(name), source.InvalidName, "%q is the name of the cloud of pools that name none", name)
@@ -211,7 +211,7 @@ func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) 
 }
 
 // attributes compiles those of a mapping.
-func (c *compiler) attributes(p place) []attribute {
+func (c *compiler) attributes(p position) []attribute {
 	var all []attribute
 	for _, field := range p.Value().Fields() {
 		if field.Key.Kind != yaml.ScalarNode {
@@ -236,7 +236,7 @@ func (c *compiler) attributes(p place) []attribute {
 }
 
 // attribute compiles a value.
-func (c *compiler) attribute(p place) (attribute, error) {
+func (c *compiler) attribute(p position) (attribute, error) {
 	n := p.Node
 	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		var value any
@@ -277,7 +277,7 @@ func (c *compiler) attribute(p place) (attribute, error) {
 // condition compiles a condition. It returns nil if there is none or it is invalid. what names the thing that never
 // applies if the condition is never true. does, its effect, is given if a condition that is always true needs a
 // warning; otherwise the condition can be omitted.
-func (c *compiler) condition(env *expression.Environment, t source.Text, p place, what, does string) *expression.Expression {
+func (c *compiler) condition(env *expression.Environment, t source.Text, p position, what, does string) *expression.Expression {
 	if t.At.Absent() {
 		return nil
 	}
@@ -303,7 +303,7 @@ func (c *compiler) condition(env *expression.Environment, t source.Text, p place
 }
 
 // text compiles a text that may hold expressions; nil where it is wrong or missing.
-func (c *compiler) text(env *expression.Environment, t source.Text, p place) *expression.Template {
+func (c *compiler) text(env *expression.Environment, t source.Text, p position) *expression.Template {
 	if t.At.Absent() {
 		return nil
 	}
@@ -321,7 +321,7 @@ func (c *compiler) text(env *expression.Environment, t source.Text, p place) *ex
 }
 
 // denial compiles a rule.
-func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
+func (c *compiler) denial(p position, spec v1alpha1.NetworkDenial) *denial {
 	c.needed(p, "name", spec.Name)
 	c.needed(p, "when", spec.When)
 	rule := &denial{name: spec.Name.Value, code: forbidden}
@@ -343,7 +343,7 @@ func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
 }
 
 // facts compiles those of some devices.
-func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
+func (c *compiler) facts(p position, spec v1alpha1.NetworkDevices) *facts {
 	if len(spec.Attributes) == 0 && spec.Config.Absent() && spec.Cloud.Value == "" {
 		c.add(p.At("attributes"), source.MissingField, "is empty: attributes, config or cloud is needed")
 	}
@@ -363,8 +363,8 @@ func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 // example is a condition that is written as conditions are.
 const example = "a condition is one expression in braces, such as ${ request.node == \"worker-1\" }"
 
-// holds reports whether a condition is true or missing.
-func holds(ctx context.Context, x *expression.Expression, vars interpreter.Activation) (bool, error) {
+// isTrue reports whether a condition is true or missing.
+func isTrue(ctx context.Context, x *expression.Expression, vars interpreter.Activation) (bool, error) {
 	if x == nil {
 		return true, nil
 	}

@@ -166,7 +166,7 @@ func decode(raw []byte) (device.Config, error) {
 
 // computed reports whether the value of a place is computed: it is an expression, or a missing member of a mapping with
 // computed members.
-func computed(p place) bool {
+func computed(p position) bool {
 	if isComputed(p.Node) {
 		return true
 	}

@@ -47,7 +47,7 @@ func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 	defer end()
 	vars := &view{Subject: &s}
 	for _, rule := range p.deny {
-		applies, err := holds(ctx, rule.when, vars)
+		applies, err := isTrue(ctx, rule.when, vars)
 		if err != nil {
 			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.name, err)
 		}
@@ -97,7 +97,7 @@ func (p *Pool) Quotas(ctx context.Context, s Subject) ([]ledger.Quota, error) {
 	var quotas []ledger.Quota
 	vars := &view{Subject: &s}
 	for _, q := range p.quotas {
-		applies, err := holds(ctx, q.when, vars)
+		applies, err := isTrue(ctx, q.when, vars)
 		if err != nil {
 			return nil, fmt.Errorf("evaluating a quota of the pool %s: %w", p.Name, err)
 		}

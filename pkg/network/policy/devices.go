@@ -35,7 +35,7 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 	ctx, end := expression.Limit(ctx)
 	defer end()
 	all := map[string]device.Attribute{}
-	err := p.applying(ctx, d, func(f *facts, vars *view) error {
+	err := p.eachApplying(ctx, d, func(f *facts, vars *view) error {
 		for _, a := range f.attributes {
 			value, err := a.evaluate(ctx, vars)
 			if err != nil {
@@ -59,7 +59,7 @@ func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Conf
 	ctx, end := expression.Limit(ctx)
 	defer end()
 	var merged device.Config
-	err := p.applying(ctx, d, func(f *facts, vars *view) error {
+	err := p.eachApplying(ctx, d, func(f *facts, vars *view) error {
 		config, err := f.config.evaluate(ctx, vars)
 		if err != nil {
 			return fmt.Errorf("evaluating the configuration of a device: %w", err)
@@ -77,7 +77,7 @@ func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Conf
 func (p *Policy) DeviceClouds(ctx context.Context, d device.Device) (names []string, err error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()
-	err = p.applying(ctx, d, func(f *facts, _ *view) error {
+	err = p.eachApplying(ctx, d, func(f *facts, _ *view) error {
 		if f.cloud != "" && !slices.Contains(names, f.cloud) {
 			names = append(names, f.cloud)
 		}
@@ -86,11 +86,11 @@ func (p *Policy) DeviceClouds(ctx context.Context, d device.Device) (names []str
 	return names, err
 }
 
-// applying calls each for the facts that apply to a device, in their order.
-func (p *Policy) applying(ctx context.Context, d device.Device, each func(*facts, *view) error) error {
+// eachApplying calls each for the facts that apply to a device, in their order.
+func (p *Policy) eachApplying(ctx context.Context, d device.Device, each func(*facts, *view) error) error {
 	vars := &view{Subject: &Subject{Device: d}}
 	for _, f := range p.devices {
-		applies, err := holds(ctx, f.when, vars)
+		applies, err := isTrue(ctx, f.when, vars)
 		if err != nil {
 			return fmt.Errorf("evaluating the condition of facts of devices: %w", err)
 		}

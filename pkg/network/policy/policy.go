@@ -49,8 +49,8 @@ type CloudSpec struct {
 // Pool is a pool of addresses with its settings.
 type Pool struct {
 	ledger.Pool
-	// Rest is the quarantine of released addresses.
-	Rest time.Duration
+	// Quarantine is the quarantine of released addresses.
+	Quarantine time.Duration
 	// Cloud is the name of the cloud behind the pool; empty: the builtin one.
 	Cloud string
 	// Drain reports that the pool may shrink while addresses that would be outside of it are held.
@@ -68,7 +68,7 @@ type Pool struct {
 
 	quotas []quota
 	// origin is the position of the pool, and vouched the position of its field exclusive.
-	origin, vouched place
+	origin, vouched position
 }
 
 // Profile is a profile that users can select.
@@ -158,9 +158,9 @@ func (p *Policy) Shared() []string {
 	})
 }
 
-// Vouched returns a finding for each exclusive pool that names no node: other servers may have the same pool. Findings
+// CheckExclusive returns a finding for each exclusive pool that names no node: other servers may have the same pool. Findings
 // are warnings, or errors if each node is known to have a server with these pools.
-func (p *Policy) Vouched(node string, each bool) source.Findings {
+func (p *Policy) CheckExclusive(node string, each bool) source.Findings {
 	var findings source.Findings
 	for _, pool := range p.Pools {
 		if !pool.Exclusive || len(pool.Nodes) > 0 {
@@ -187,7 +187,7 @@ func (p *Policy) Choose(name string) (*Profile, error) {
 	switch {
 	case profile == nil:
 		known := p.ProfileNames()
-		return nil, fmt.Errorf("there is no profile %.100q%s; %s", name, source.Suggest(name, known), source.ThereAre(known))
+		return nil, fmt.Errorf("there is no profile %.100q%s; %s", name, source.Suggest(name, known), source.ListKnown(known))
 	case profile.Elsewhere:
 		return nil, fmt.Errorf("the profile %s has no pool for this node", name)
 	}

@@ -74,7 +74,7 @@ func TestPools(t *testing.T) {
 	if got, want := ranges(whole.Subnets[0])+" "+ranges(whole.Subnets[1]), "10.65.0.1-10.65.0.2 10.65.0.4-10.65.0.6 | fd00::1-fd00::7 |"; got != want {
 		t.Errorf("the addresses are %s, want %s", got, want)
 	}
-	if four.FirstVLAN != 100 || four.LastVLAN != 200 || string(four.MACPrefix) != "\x0a\x58" || four.Rest != 30*time.Second || !four.Drain ||
+	if four.FirstVLAN != 100 || four.LastVLAN != 200 || string(four.MACPrefix) != "\x0a\x58" || four.Quarantine != 30*time.Second || !four.Drain ||
 		!four.Exclusive || four.Cloud != "" || !slices.Equal(four.Gateways, []netip.Addr{netip.MustParseAddr("10.64.0.1")}) {
 		t.Errorf("the pool is %+v", four)
 	}

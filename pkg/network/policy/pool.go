@@ -23,18 +23,18 @@ import (
 )
 
 // name checks the name of a pool, a cloud or a node.
-func (c *compiler) name(p place, name string) {
+func (c *compiler) name(p position, name string) {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		c.add(p, source.InvalidName, "%q is not a valid name: %s", name, strings.Join(problems, "; "))
 	}
 }
 
 // pool compiles a pool.
-func (c *compiler) pool(name string, pools place, spec v1alpha1.NetworkPool) *Pool {
+func (c *compiler) pool(name string, pools position, spec v1alpha1.NetworkPool) *Pool {
 	p := pools.At(name)
 	c.name(pools.Key(name), name)
 	pool := &Pool{
-		Pool: ledger.Pool{Name: name}, Rest: spec.Rest.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
+		Pool: ledger.Pool{Name: name}, Quarantine: spec.Rest.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
 		origin: pools.Key(name), vouched: p.At("exclusive"),
 	}
 	c.subnets(pool, p.At("subnets"), spec.Subnets)
@@ -43,12 +43,12 @@ func (c *compiler) pool(name string, pools place, spec v1alpha1.NetworkPool) *Po
 	c.paths(pool, p, spec)
 	c.nodes(pool, p, spec)
 	c.quotas(pool, p.At("quotas"), spec.Quotas)
-	c.behind(pool, p, spec)
+	c.cloudOf(pool, p, spec)
 	return pool
 }
 
-// behind finds the cloud of a pool.
-func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+// cloudOf finds the cloud of a pool.
+func (c *compiler) cloudOf(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 	name := spec.Cloud.Value
 	if name == "" || name == v1alpha1.CloudBuiltin {
 		if len(spec.Subnets) == 0 {
@@ -70,7 +70,7 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 const minimumMTU6 = 1280
 
 // mtu checks the MTU of the interface.
-func (c *compiler) mtu(pool *Pool, p place, mtu int32) {
+func (c *compiler) mtu(pool *Pool, p position, mtu int32) {
 	if mtu == 0 {
 		return
 	}
@@ -82,7 +82,7 @@ func (c *compiler) mtu(pool *Pool, p place, mtu int32) {
 }
 
 // hardware reads VLANs and the prefix of MAC addresses.
-func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+func (c *compiler) hardware(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 	if !spec.VLANs.At.Absent() {
 		var err error
 		if pool.FirstVLAN, pool.LastVLAN, err = allocator.ParseVLANs(spec.VLANs.Value); err != nil {
@@ -110,7 +110,7 @@ func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 }
 
 // nodes checks the nodes that serve the pool.
-func (c *compiler) nodes(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+func (c *compiler) nodes(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 	for i, node := range spec.Nodes {
 		at := p.At("nodes").Item(i)
 		if c.name(at, node.Value); slices.Contains(pool.Nodes, node.Value) {
@@ -162,8 +162,8 @@ func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlie
 		return
 	}
 	var common netipx.IPSetBuilder
-	common.AddSet(given(subnet))
-	common.Intersect(given(earlier))
+	common.AddSet(usableAddresses(subnet))
+	common.Intersect(usableAddresses(earlier))
 	if set, err := common.IPSet(); err == nil && len(set.Ranges()) > 0 {
 		c.add(pool.origin, Overlap, "overlaps the pool %s at %s: both allocate %s", other.Name, where, set.Ranges()[0])
 	}
@@ -174,8 +174,8 @@ func disjoint(a, b []string) bool {
 	return len(a) > 0 && len(b) > 0 && !slices.ContainsFunc(a, func(node string) bool { return slices.Contains(b, node) })
 }
 
-// given returns all usable addresses of a subnet.
-func given(s ledger.Subnet) *netipx.IPSet {
+// usableAddresses returns all usable addresses of a subnet.
+func usableAddresses(s ledger.Subnet) *netipx.IPSet {
 	var all netipx.IPSetBuilder
 	all.AddSet(s.Dynamic)
 	if s.Static != nil {
@@ -202,7 +202,7 @@ func (c *compiler) unused() {
 		}
 	}
 	for _, d := range c.documents {
-		root := place{Node: d.Node}
+		root := position{Node: d.Node}
 		for name := range d.Clouds {
 			if !clouds[name] {
 				c.warn(root.At("clouds").Key(name), source.Unused, "no pool uses this cloud")
@@ -218,8 +218,8 @@ func (c *compiler) unused() {
 }
 
 // quotas compiles the quotas of a pool.
-func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
-	seen := map[string]place{}
+func (c *compiler) quotas(pool *Pool, p position, specs []v1alpha1.NetworkQuota) {
+	seen := map[string]position{}
 	for i, spec := range specs {
 		at := p.Item(i)
 		if at.At("limit").Absent() {
@@ -240,7 +240,7 @@ func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
 }
 
 // needed reports whether a text is set, and adds a finding if it is missing.
-func (c *compiler) needed(p place, field string, t source.Text) bool {
+func (c *compiler) needed(p position, field string, t source.Text) bool {
 	if t.Value == "" {
 		c.add(p.At(field), source.MissingField, "is missing")
 	}
@@ -249,7 +249,7 @@ func (c *compiler) needed(p place, field string, t source.Text) bool {
 
 // paths compiles the routes, rules and neighbours of a pool. They must be valid for a device, and match the addresses
 // of the pool.
-func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+func (c *compiler) paths(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 	for _, r := range spec.Routes {
 		pool.Routes = append(pool.Routes, device.Route{
 			Destination: r.Destination.Value, Gateway: r.Gateway.Value, Source: r.Source.Value, Scope: uint8(r.Scope), Table: r.Table,
@@ -274,12 +274,12 @@ func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 }
 
 // route compares a route with the addresses of the pool.
-func (c *compiler) route(pool *Pool, p place, route device.Route) {
+func (c *compiler) route(pool *Pool, p position, route device.Route) {
 	destination, err := device.ParsePrefix(route.Destination)
 	if err != nil {
 		return // another finding reports it
 	}
-	if bits := destination.Addr().BitLen(); !pool.has(bits) {
+	if bits := destination.Addr().BitLen(); !pool.hasFamily(bits) {
 		c.add(p.At("destination"), source.WrongValue, "the pool has no %s addresses", familyName(bits))
 		return
 	}
@@ -290,7 +290,7 @@ func (c *compiler) route(pool *Pool, p place, route device.Route) {
 }
 
 // problems adds the problems of a configuration, except those of computed parts. It returns the fields.
-func (c *compiler) problems(p place, err error) paths {
+func (c *compiler) problems(p position, err error) paths {
 	var (
 		all    device.Problems
 		fields paths
@@ -312,8 +312,8 @@ func (c *compiler) problems(p place, err error) paths {
 }
 
 // subnets compiles the subnets of a pool, at most one of each family.
-func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) {
-	families := map[int]place{}
+func (c *compiler) subnets(pool *Pool, p position, specs []v1alpha1.NetworkSubnet) {
+	families := map[int]position{}
 	for i, spec := range specs {
 		at := p.Item(i)
 		if spec.Prefix.Value == "" {
@@ -338,7 +338,7 @@ func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) 
 }
 
 // prefix reads the prefix of a subnet, which must have room for hosts.
-func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
+func (c *compiler) prefix(p position, t source.Text) (netip.Prefix, bool) {
 	prefix, err := parsePrefix(t.Value)
 	switch {
 	case err != nil:
@@ -357,7 +357,7 @@ func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 
 // subnet compiles a subnet. It excludes unusable addresses, regardless of the ranges: the address of the network, which
 // in IPv6 belongs to all its routers (RFC 4291, 2.6.1), the broadcast address, and the gateway's.
-func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha1.NetworkSubnet) ledger.Subnet {
+func (c *compiler) subnet(pool *Pool, p position, prefix netip.Prefix, spec v1alpha1.NetworkSubnet) ledger.Subnet {
 	var dynamic, static, never netipx.IPSetBuilder
 	before := len(c.findings)
 	whole := netipx.RangeOfPrefix(prefix)
@@ -396,7 +396,7 @@ func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha
 }
 
 // ranges reads a list of ranges, which must lie in the prefix.
-func (c *compiler) ranges(p place, list []source.Text, whole netipx.IPRange, add func(netipx.IPRange)) {
+func (c *compiler) ranges(p position, list []source.Text, whole netipx.IPRange, add func(netipx.IPRange)) {
 	for i, t := range list {
 		r, err := parseRange(t.Value)
 		switch {
@@ -411,7 +411,7 @@ func (c *compiler) ranges(p place, list []source.Text, whole netipx.IPRange, add
 }
 
 // gateway reads the gateway of a subnet.
-func (c *compiler) gateway(p place, t source.Text, prefix netip.Prefix) (netip.Addr, bool) {
+func (c *compiler) gateway(p position, t source.Text, prefix netip.Prefix) (netip.Addr, bool) {
 	if t.At.Absent() {
 		return netip.Addr{}, false
 	}
@@ -447,8 +447,8 @@ func prefixOf(r netipx.IPRange) netip.Prefix {
 // serves reports whether the server of a node serves the pool.
 func (p *Pool) serves(node string) bool { return len(p.Nodes) == 0 || slices.Contains(p.Nodes, node) }
 
-// has reports whether the pool may have addresses of a family. It returns true if the cloud selects them.
-func (p *Pool) has(bits int) bool {
+// hasFamily reports whether the pool may have addresses of a family. It returns true if the cloud selects them.
+func (p *Pool) hasFamily(bits int) bool {
 	return len(p.Subnets) == 0 || slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().BitLen() == bits })
 }
 

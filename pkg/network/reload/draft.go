@@ -23,15 +23,15 @@ import (
 type draft struct {
 	documents []*profile.Network
 	policy    *policy.Policy
-	clouds    map[string]*behind
+	clouds    map[string]*limitedCloud
 	// declared are all clouds of the documents, also those that could not be made.
 	declared map[string]policy.CloudSpec
 	// warnings are findings that do not prevent the activation.
 	warnings source.Findings
 }
 
-// behind is a cloud with the gate before it.
-type behind struct {
+// limitedCloud is a cloud with its limiter.
+type limitedCloud struct {
 	// declared is the text of the declaration in canonical form.
 	declared string
 	service.Cloud
@@ -56,12 +56,12 @@ func Check(o Options) (*policy.Policy, source.Findings, error) {
 }
 
 // drafted works like draft, but returns a panic as an error.
-func (o *Options) drafted(files []source.File, before map[string]*behind) (*draft, error) {
+func (o *Options) drafted(files []source.File, before map[string]*limitedCloud) (*draft, error) {
 	return profile.Guard(files, func(files []source.File) (*draft, error) { return o.draft(files, before) })
 }
 
 // draft compiles the files. Clouds that are declared as before are kept.
-func (o *Options) draft(files []source.File, before map[string]*behind) (*draft, error) {
+func (o *Options) draft(files []source.File, before map[string]*limitedCloud) (*draft, error) {
 	documents, findings := profile.LoadNetworks(files...)
 	whole, more := policy.Compile(documents)
 	findings = append(findings, more...)
@@ -80,7 +80,7 @@ func (o *Options) draft(files []source.File, before map[string]*behind) (*draft,
 	}
 	var vouched source.Findings
 	if o.Node != "" && !o.Shared {
-		vouched = served.Vouched(o.Node, o.EachNode)
+		vouched = served.CheckExclusive(o.Node, o.EachNode)
 	}
 	if err := vouched.Errors().Err(); err != nil {
 		return nil, err
@@ -97,11 +97,11 @@ func (o *Options) draft(files []source.File, before map[string]*behind) (*draft,
 
 // idle creates the clouds without a pool on this server, because they may still have bindings. It ignores those that
 // cannot be created, because they may belong to another server; their bindings then wait.
-func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[string]*behind) (map[string]*behind, source.Findings) {
+func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[string]*limitedCloud) (map[string]*limitedCloud, source.Findings) {
 	idle := maps.Clone(declared)
 	maps.DeleteFunc(idle, func(name string, _ policy.CloudSpec) bool { _, is := served[name]; return is })
 	made, findings := o.clouds(idle, before)
-	maps.DeleteFunc(made, func(_ string, of *behind) bool { return of.Cloud.Cloud == nil })
+	maps.DeleteFunc(made, func(_ string, of *limitedCloud) bool { return of.Cloud.Cloud == nil })
 	return made, findings
 }
 
@@ -117,8 +117,8 @@ func sharedError(pools []string, node string) error {
 }
 
 // clouds makes those that are not declared as before.
-func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*behind) (map[string]*behind, source.Findings) {
-	all, fresh := map[string]*behind{}, map[string]policy.CloudSpec{}
+func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*limitedCloud) (map[string]*limitedCloud, source.Findings) {
+	all, fresh := map[string]*limitedCloud{}, map[string]policy.CloudSpec{}
 	for name, spec := range specs {
 		declared := written(spec.Node)
 		if old := before[name]; old != nil && old.declared == declared {
@@ -126,7 +126,7 @@ func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*b
 			continue
 		}
 		fresh[name] = spec
-		all[name] = &behind{declared, service.Cloud{Gate: o.gate(name, spec, before[name]), Settle: o.Settle(spec)}}
+		all[name] = &limitedCloud{declared, service.Cloud{Limiter: o.limiter(name, spec, before[name]), Settle: o.Settle(spec)}}
 	}
 	if len(fresh) == 0 {
 		return all, nil
@@ -154,9 +154,9 @@ func written(n source.Node) string {
 // defaultParallel is the default number of concurrent calls to a cloud.
 const defaultParallel = 16
 
-// gate returns the rate limiter of a cloud. It keeps the previous one if the limit is the same, because that one has
+// limiter returns the rate limiter of a cloud. It keeps the previous one if the limit is the same, because that one has
 // counted the recent requests.
-func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *service.Gate {
+func (o *Options) limiter(name string, spec policy.CloudSpec, before *limitedCloud) *service.Limiter {
 	limit := service.Limit{Rate: float64(spec.Limit.Rate), Burst: spec.Limit.Burst, Parallel: spec.Limit.Parallel}
 	if limit.Burst == 0 {
 		limit.Burst = spec.Limit.Rate
@@ -164,10 +164,10 @@ func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *serv
 	if limit.Parallel == 0 {
 		limit.Parallel = defaultParallel
 	}
-	if before != nil && before.Gate.Limit() == limit {
-		return before.Gate
+	if before != nil && before.Limiter.Limit() == limit {
+		return before.Limiter
 	}
-	return service.NewGate(name, limit, o.Service.Clock)
+	return service.NewLimiter(name, limit, o.Service.Clock)
 }
 
 // ledgerPools returns the pools for the ledger.
@@ -175,7 +175,7 @@ func (d *draft) ledgerPools() []ledger.Pool {
 	var pools []ledger.Pool
 	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
 		pool := d.policy.Pools[name].Pool
-		pool.Rest = d.policy.Pools[name].Rest
+		pool.Quarantine = d.policy.Pools[name].Quarantine
 		pools = append(pools, pool)
 	}
 	return pools
@@ -185,9 +185,9 @@ func (d *draft) ledgerPools() []ledger.Pool {
 func (d *draft) servicePools() map[string]service.Pool {
 	pools := map[string]service.Pool{}
 	for name, p := range d.policy.Pools {
-		pool := service.Pool{Rest: p.Rest}
+		pool := service.Pool{Quarantine: p.Quarantine}
 		if of := d.clouds[p.Cloud]; of != nil {
-			pool.Cloud, pool.CloudName, pool.Gate, pool.Settle = of.Cloud.Cloud, p.Cloud, of.Gate, of.Settle
+			pool.Cloud, pool.CloudName, pool.Limiter, pool.Settle = of.Cloud.Cloud, p.Cloud, of.Limiter, of.Settle
 		}
 		pools[name] = pool
 	}

@@ -34,8 +34,8 @@ import (
 type Options struct {
 	// Read reads the files with the profiles.
 	Read func() ([]source.File, error)
-	// LeftAlone returns the files in folders that Read does not treat as profiles; it may be nil.
-	LeftAlone func() []string
+	// Ignored returns the files in folders that Read does not treat as profiles; it may be nil.
+	Ignored func() []string
 	// Node is the node of the server; empty for a server of many nodes.
 	Node string
 	// EachNode reports that other nodes have servers with the same profiles, as a DaemonSet makes them.
@@ -46,7 +46,7 @@ type Options struct {
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
 	// Settle returns how long after its begin a call of a cloud may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
-	// Service has the options of the service; its clock is also the clock of the gates.
+	// Service has the options of the service; its clock is also the clock of the limiters.
 	Service service.Options
 	// Metrics are not registered anywhere if they are nil.
 	Metrics *Metrics
@@ -70,7 +70,7 @@ type Reloader struct {
 // Open compiles the profiles, and opens the ledger with their pools. Where held addresses would be outside of them it fails, with Stranded.
 func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error) {
 	o.Metrics = cmp.Or(o.Metrics, NewMetrics(nil))
-	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, LeftAlone: o.LeftAlone, Metrics: o.Metrics.Metrics, Log: o.Log}}
+	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, Ignored: o.Ignored, Metrics: o.Metrics.Metrics, Log: o.Log}}
 	files, err := o.Read()
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error)
 		return nil, err
 	}
 	r.service = service.New(r.ledger, first.servicePools(), o.Service)
-	if err := r.put(ctx, first); err != nil {
+	if err := r.activate(ctx, first); err != nil {
 		return nil, err
 	}
 	r.attempts.First(files)
@@ -119,11 +119,11 @@ func (r *Reloader) Run(ctx context.Context) {
 
 // Load activates the current files if they have changed. If it fails, the active configuration stays.
 func (r *Reloader) Load(ctx context.Context) error {
-	err := r.attempts.Load(ctx, r.again, func(files []source.File) error {
+	err := r.attempts.Load(ctx, r.mayRetry, func(files []source.File) error {
 		began := r.options.Service.Clock.Now()
 		next, err := r.options.drafted(files, r.current.Load().clouds)
 		if err == nil {
-			err = r.put(ctx, next)
+			err = r.activate(ctx, next)
 		}
 		now := r.options.Service.Clock.Now()
 		r.next = now.Add(max(leastPause, pauses*now.Sub(began)))
@@ -143,17 +143,17 @@ const (
 	pauses     = 50
 )
 
-// again reports whether unchanged documents may succeed now that failed with err.
-func (r *Reloader) again(err error) bool {
+// mayRetry reports whether unchanged documents may succeed now that failed with err.
+func (r *Reloader) mayRetry(err error) bool {
 	_, inTheWay := errors.AsType[*Stranded](err)
 	return inTheWay && !r.options.Service.Clock.Now().Before(r.next)
 }
 
-// put makes the ledger, the service and then the codecs see it.
-func (r *Reloader) put(ctx context.Context, next *draft) error {
+// activate makes the ledger, the service and then the codecs see it.
+func (r *Reloader) activate(ctx context.Context, next *draft) error {
 	drained := map[string]int{}
 	refused, err := r.ledger.Configure(ctx, func(a network.Allocation) bool {
-		refuse := r.refuses(next, a)
+		refuse := r.leavesPool(next, a)
 		if !refuse {
 			drained[a.Pool]++
 		}
@@ -168,13 +168,13 @@ func (r *Reloader) put(ctx context.Context, next *draft) error {
 	before := r.current.Load()
 	r.service.Configure(next.servicePools(), next.serviceClouds())
 	r.current.Store(next)
-	r.tell(before, next, drained)
+	r.logActivated(before, next, drained)
 	return nil
 }
 
-// refuses reports whether an allocation would be outside of its pool in the new policy. It ignores unknown pools of
+// leavesPool reports whether an allocation would be outside of its pool in the new policy. It ignores unknown pools of
 // other servers on a shared ledger.
-func (r *Reloader) refuses(next *draft, a network.Allocation) bool {
+func (r *Reloader) leavesPool(next *draft, a network.Allocation) bool {
 	if pool := next.policy.Pool(a.Pool); pool != nil {
 		return !pool.Drain
 	}
@@ -182,8 +182,8 @@ func (r *Reloader) refuses(next *draft, a network.Allocation) bool {
 	return !r.options.Shared || before != nil && before.policy.Pool(a.Pool) != nil
 }
 
-// tell logs and counts the new active configuration.
-func (r *Reloader) tell(before, next *draft, drained map[string]int) {
+// logActivated logs and counts the new active configuration.
+func (r *Reloader) logActivated(before, next *draft, drained map[string]int) {
 	log, summaries := r.options.Log, make([]string, len(next.documents))
 	for i, d := range next.documents {
 		summaries[i] = d.Summary()
@@ -197,11 +197,11 @@ func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 			log.Info("Allocations are outside of their pool now: they stay with their owners, and are not allocated again after their release", "pool", pool, "allocations", count)
 		}
 	}
-	r.tellClouds(before, next)
+	r.logClouds(before, next)
 }
 
-// tellClouds logs changes of clouds with bindings.
-func (r *Reloader) tellClouds(before, next *draft) {
+// logClouds logs changes of clouds with bindings.
+func (r *Reloader) logClouds(before, next *draft) {
 	if before == nil {
 		return
 	}

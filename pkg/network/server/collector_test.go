@@ -24,7 +24,7 @@ func TestCollector(t *testing.T) {
 	c := Collector{
 		Pools: func() map[string]ledger.Usage {
 			return map[string]ledger.Usage{
-				"both": {VLANs: 4, TakenVLANs: 3, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: 7, Resting: 2}, {Bits: 128, Size: 1 << 32, Held: 7}}},
+				"both": {VLANs: 4, TakenVLANs: 3, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: 7, Quarantined: 2}, {Bits: 128, Size: 1 << 32, Held: 7}}},
 				"none": {},
 			}
 		},

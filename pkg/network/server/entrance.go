@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// entrance passes requests to the contracts of a listener. It checks the callers; the server's guard limits the load.
-type entrance struct {
+// router passes requests to the contracts of a listener. It checks the callers; the server's guard limits the load.
+type router struct {
 	contracts []Contract
 	// browsers is true if web pages can reach the listener: browsers let any page post to any TCP address, also on
 	// loopback.
@@ -37,7 +37,7 @@ var none = Contract{Name: "none", Always: true, Timeout: serving.BodyTimeout, Ha
 })}
 
 // find returns the contract of a path and the name of the endpoint. A single contract handles all paths itself.
-func (e *entrance) find(path string) (Contract, string) {
+func (e *router) find(path string) (Contract, string) {
 	for _, c := range e.contracts {
 		if endpoint := c.Endpoint(path); endpoint != "" {
 			return c, endpoint
@@ -50,20 +50,20 @@ func (e *entrance) find(path string) (Contract, string) {
 }
 
 // ServeHTTP implements http.Handler.
-func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	contract, endpoint := e.find(r.URL.Path)
 	answer := &answer{ResponseWriter: w}
-	e.metrics.began()
+	e.metrics.started()
 	defer func() {
-		e.metrics.ended(contract.Name, endpoint, answer.code(), time.Since(began))
+		e.metrics.finished(contract.Name, endpoint, answer.code(), time.Since(began))
 		e.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", answer.code(), "duration", time.Since(began))
 	}()
-	defer e.survive(answer, r, contract, endpoint)
+	defer e.recoverPanic(answer, r, contract, endpoint)
 	switch {
 	case e.browsers && fromPage(r):
 		e.refuse(answer, r, contract, refusedPage, api.Problemf(http.StatusForbidden, "requests from web pages are refused"))
-	case contract.Always || free(r):
+	case contract.Always || isCheap(r):
 		e.guard.Free(answer, r, func(w http.ResponseWriter, r *http.Request) { serve(r.Context(), w, r, contract) })
 	default:
 		if err := e.guard.Serve(answer, r, cmp.Or(contract.MaximumBytes, api.DefaultMaximumBytes),
@@ -76,7 +76,7 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse counts a refusal, and answers it in the contract's own form.
-func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, c Contract, reason string, p *api.Problem) {
+func (e *router) refuse(w http.ResponseWriter, r *http.Request, c Contract, reason string, p *api.Problem) {
 	e.metrics.refused(reason)
 	serving.CloseAfter(w, r)
 	c.refuse(w, r, p)
@@ -98,8 +98,8 @@ var crossing = http.NewCrossOriginProtection()
 // origin has had its name resolved to this address (DNS rebinding).
 func fromPage(r *http.Request) bool { return r.Header.Get("Origin") != "" || crossing.Check(r) != nil }
 
-// free reports whether a request is cheap, so that it is served even under load.
-func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+// isCheap reports whether a request is cheap, so that it is served even under load.
+func isCheap(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // serve calls the contract's handler within its limits.
 func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contract) {
@@ -119,8 +119,8 @@ func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contra
 	c.Handler.ServeHTTP(w, r)
 }
 
-// survive makes an answer of a panic; it is deferred.
-func (e *entrance) survive(w *answer, r *http.Request, contract Contract, endpoint string) {
+// recoverPanic makes an answer of a panic; it is deferred.
+func (e *router) recoverPanic(w *answer, r *http.Request, contract Contract, endpoint string) {
 	panicked := recover()
 	if panicked == nil {
 		return

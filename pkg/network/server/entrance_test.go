@@ -143,7 +143,7 @@ func TestSeveralContracts(t *testing.T) {
 		return Contract{Name: name, Endpoint: func(path string) string { return map[string]string{"/" + name: name}[path] }, Handler: http.HandlerFunc(
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(name)) })}
 	}
-	g := &entrance{contracts: []Contract{named("a"), named("b")}, guard: serving.NewGuard(few(), nil), metrics: NewMetrics(prometheus.NewRegistry())}
+	g := &router{contracts: []Contract{named("a"), named("b")}, guard: serving.NewGuard(few(), nil), metrics: NewMetrics(prometheus.NewRegistry())}
 	for path, want := range map[string]string{"/a": "200 a", "/b": "200 b", "/c": "404 no contract that is answered here has this path"} {
 		recorder := httptest.NewRecorder()
 		g.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, path, http.NoBody))

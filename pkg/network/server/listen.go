@@ -69,26 +69,26 @@ func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := vacant(ctx, l.Address); err != nil {
+	if err := checkFree(ctx, l.Address); err != nil {
 		return nil, err
 	}
 	first := filepath.Join(folder, "."+strconv.Itoa(os.Getpid()))
 	_ = os.Remove(first)
-	opened, err := (&net.ListenConfig{Control: l.restrict}).Listen(ctx, "unix", first)
+	opened, err := (&net.ListenConfig{Control: l.limitMode}).Listen(ctx, "unix", first)
 	if err != nil {
 		return nil, fmt.Errorf("opening the socket: %w", err)
 	}
 	listener := opened.(*net.UnixListener)
 	listener.SetUnlinkOnClose(false)
-	file, err := l.settle(first)
+	file, err := l.publish(first)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the socket: %w", err), listener.Close(), os.Remove(first))
 	}
 	return &socket{listener, l.Address, file}, nil
 }
 
-// restrict gives the socket its mode before it has any name (Linux makes the file with the mode of the socket).
-func (l *Listener) restrict(_, _ string, raw syscall.RawConn) error {
+// limitMode gives the socket its mode before it has any name (Linux makes the file with the mode of the socket).
+func (l *Listener) limitMode(_, _ string, raw syscall.RawConn) error {
 	var failed error
 	if err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(l.Mode.Perm())) }); err != nil {
 		return err
@@ -96,8 +96,8 @@ func (l *Listener) restrict(_, _ string, raw syscall.RawConn) error {
 	return failed
 }
 
-// settle gives the socket its mode, which the umask of the program may have narrowed, its owner and then its name.
-func (l *Listener) settle(first string) (fs.FileInfo, error) {
+// publish gives the socket its mode, which the umask of the program may have narrowed, its owner and then its name.
+func (l *Listener) publish(first string) (fs.FileInfo, error) {
 	if err := os.Chmod(first, l.Mode); err != nil {
 		return nil, err
 	}
@@ -113,8 +113,8 @@ func (l *Listener) settle(first string) (fs.FileInfo, error) {
 	return file, os.Rename(first, l.Address)
 }
 
-// vacant returns an error unless a path is free: it does not exist, or is a socket of a dead server.
-func vacant(ctx context.Context, path string) error {
+// checkFree returns an error unless a path is free: it does not exist, or is a socket of a dead server.
+func checkFree(ctx context.Context, path string) error {
 	there, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -200,18 +200,18 @@ func (l *Listener) listenSystemd() (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.admit(listener.Addr()); err != nil {
+	if err := l.checkExposure(listener.Addr()); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return listener, nil
 }
 
-// admit refuses an address that lets in more than the listener permits; one that does and is permitted is insecure.
-func (l *Listener) admit(address net.Addr) error {
+// checkExposure refuses an address that lets in more than the listener permits; one that does and is permitted is insecure.
+func (l *Listener) checkExposure(address net.Addr) error {
 	var problem error
 	switch at := address.(type) {
 	case *net.UnixAddr:
-		problem = admitSocket(at.Name)
+		problem = checkSocketMode(at.Name)
 	case *net.TCPAddr:
 		if l.TLS == nil && !at.IP.IsLoopback() {
 			problem = fmt.Errorf("%s is off loopback: add tls, or insecure: true", at)
@@ -230,9 +230,9 @@ func (l *Listener) admit(address net.Addr) error {
 // everybody is the permission of all users of the machine to connect to a socket, which Linux wants of those who do.
 const everybody fs.FileMode = 0o002
 
-// admitSocket refuses a socket that all users of the machine can open, which is the default of systemd. A socket without
+// checkSocketMode refuses a socket that all users of the machine can open, which is the default of systemd. A socket without
 // a path has no mode.
-func admitSocket(path string) error {
+func checkSocketMode(path string) error {
 	if path == "" || strings.HasPrefix(path, "@") {
 		return errors.New("the socket is abstract, so that all users of the machine can open it: give it a path, or add insecure: true")
 	}
@@ -247,8 +247,8 @@ func admitSocket(path string) error {
 	return nil
 }
 
-// unclaimed logs sockets from systemd that no listener uses: clients of such a socket would wait forever.
-func (s *Server) unclaimed() {
+// warnUnused logs sockets from systemd that no listener uses: clients of such a socket would wait forever.
+func (s *Server) warnUnused() {
 	all, err := inherited()
 	if err != nil {
 		return

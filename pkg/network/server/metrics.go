@@ -19,14 +19,14 @@ import (
 
 // Metrics counts requests. Label values are names in the program and its configuration, never data from a caller.
 type Metrics struct {
-	requests *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	inFlight prometheus.Gauge
-	turned   *prometheus.CounterVec
-	panics   prometheus.Counter
-	expiry   *prometheus.GaugeVec
-	guard    *serving.Metrics
-	behind   prometheus.Counter
+	requests   *prometheus.CounterVec
+	duration   *prometheus.HistogramVec
+	inFlight   prometheus.Gauge
+	turned     *prometheus.CounterVec
+	panics     prometheus.Counter
+	expiry     *prometheus.GaugeVec
+	guard      *serving.Metrics
+	background prometheus.Counter
 }
 
 // Reasons for refusing a request before its contract is called.
@@ -65,23 +65,23 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Expiry time of a listener's certificate, in seconds since 1970.",
 		}, []string{"listener"}),
 		guard: serving.NewMetrics(registry, "network-provider"),
-		behind: prometheus.NewCounter(prometheus.CounterOpts{
+		background: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_background_failures_total",
 			Help: "Failed attempts in the background, such as an unbind in the cloud; they are retried.",
 		}),
 	}
-	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.behind)
+	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.background)
 	m.turned.WithLabelValues(refusedBusy)
 	m.turned.WithLabelValues(refusedPage)
 	return m
 }
 
 // FailedInBackground counts an attempt that has failed without a caller.
-func (m *Metrics) FailedInBackground() { m.behind.Inc() }
+func (m *Metrics) FailedInBackground() { m.background.Inc() }
 
-func (m *Metrics) began() { m.inFlight.Inc() }
+func (m *Metrics) started() { m.inFlight.Inc() }
 
-func (m *Metrics) ended(contract, endpoint string, code int, took time.Duration) {
+func (m *Metrics) finished(contract, endpoint string, code int, took time.Duration) {
 	m.inFlight.Dec()
 	m.requests.WithLabelValues(contract, endpoint, strconv.Itoa(code)).Inc()
 	m.duration.WithLabelValues(contract, endpoint).Observe(took.Seconds())
@@ -155,7 +155,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 			family := string(network.OfFamily(of.Bits))
 			gauge(descSize, float64(of.Size), name, family)
 			gauge(descAddresses, float64(of.Held), name, family, "held")
-			gauge(descAddresses, float64(of.Resting), name, family, "resting")
+			gauge(descAddresses, float64(of.Quarantined), name, family, "resting")
 		}
 		if usage.VLANs > 0 {
 			gauge(descVLANs, float64(usage.VLANs), name)
@@ -168,7 +168,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(descWaiting, float64(load.Unbinds), name, "unbind")
 		gauge(descCalls, float64(load.Running), name)
 		gauge(descTypical, load.Typical.Seconds(), name)
-		gauge(descClosed, load.Closed.Seconds(), name)
+		gauge(descClosed, load.Paused.Seconds(), name)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestRefusalsHaveTheFormOfTheContract(t *testing.T) {
 			panic(&api.Panic{Value: value, Stack: []byte("elsewhere.go")})
 		}),
 	}
-	g := &entrance{
+	g := &router{
 		contracts: []Contract{c}, guard: serving.NewGuard(few(), nil), metrics: NewMetrics(prometheus.NewRegistry()), browsers: true,
 		log: funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}),
 	}

@@ -52,8 +52,8 @@ func (r *certificates) load() error {
 	return err
 }
 
-// look loads the certificates again if the files have changed. It logs each error once.
-func (r *certificates) look() {
+// reload loads the certificates again if the files have changed. It logs each error once.
+func (r *certificates) reload() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	before := r.current.Load()

@@ -84,11 +84,11 @@ type Options struct {
 // Server answers at several addresses.
 type Server struct {
 	options Options
-	places  []*place
+	places  []*openAddress
 }
 
-// place is an address that is open.
-type place struct {
+// openAddress is an address that is open.
+type openAddress struct {
 	Listener
 	listener net.Listener
 	server   *http.Server
@@ -107,16 +107,16 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		}
 		s.places = append(s.places, p)
 	}
-	s.unclaimed()
+	s.warnUnused()
 	return s, nil
 }
 
 // String returns the address in the form of the configuration.
 func (l Listener) String() string { return l.Network + "://" + l.Address }
 
-func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*place, error) {
+func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*openAddress, error) {
 	logger := s.options.Log.WithValues("listener", l.String())
-	p := &place{Listener: l}
+	p := &openAddress{Listener: l}
 	var err error
 	if l.TLS != nil {
 		if p.tls, err = l.TLS.load(logger); err != nil {
@@ -129,7 +129,7 @@ func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*p
 	}
 	browsers := p.listener.Addr().Network() == "tcp"
 	p.listener = guard.Listen(p.listener)
-	p.server = guard.Server(serving.Drain{Draining: s.options.Draining, Handler: &entrance{
+	p.server = guard.Server(serving.Drain{Draining: s.options.Draining, Handler: &router{
 		contracts: l.Contracts, browsers: browsers, guard: guard, metrics: s.options.Metrics, log: logger,
 	}}, logger)
 	if p.tls != nil {
@@ -141,7 +141,7 @@ func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*p
 	return p, nil
 }
 
-func (p *place) address() string {
+func (p *openAddress) address() string {
 	if p.Network == "unix" {
 		return p.Address // a socket is opened under another name
 	}
@@ -164,14 +164,14 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	defer cancel(nil)
 	var work sync.WaitGroup
 	for _, p := range s.places {
-		p.announce(s.options.Log)
+		p.logOpen(s.options.Log)
 		work.Go(func() {
 			if err := p.serve(); err != nil {
 				cancel(fmt.Errorf("serving %s: %w", p.Listener, err))
 			}
 		})
 	}
-	work.Go(func() { watch.Poll(ctx, nil, func(context.Context) { s.look() }) })
+	work.Go(func() { watch.Poll(ctx, nil, func(context.Context) { s.reloadCertificates() }) })
 	<-ctx.Done()
 	s.end(grace)
 	work.Wait()
@@ -181,8 +181,8 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// announce logs the open addresses, with a warning for those open to all users.
-func (p *place) announce(log logr.Logger) {
+// logOpen logs the open addresses, with a warning for those open to all users.
+func (p *openAddress) logOpen(log logr.Logger) {
 	var names []string
 	for _, c := range p.Contracts {
 		names = append(names, c.Name)
@@ -204,7 +204,7 @@ func (p *place) announce(log logr.Logger) {
 	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address")
 }
 
-func (p *place) serve() (err error) {
+func (p *openAddress) serve() (err error) {
 	if p.tls != nil {
 		err = p.server.ServeTLS(p.listener, "", "")
 	} else {
@@ -216,11 +216,11 @@ func (p *place) serve() (err error) {
 	return err
 }
 
-// look reads certificates again.
-func (s *Server) look() {
+// reloadCertificates reads certificates again.
+func (s *Server) reloadCertificates() {
 	for _, p := range s.places {
 		if p.tls != nil {
-			p.tls.look()
+			p.tls.reload()
 			s.options.Metrics.certificate(p.Listener.String(), p.tls.current.Load())
 		}
 	}

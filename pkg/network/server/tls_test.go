@@ -67,7 +67,7 @@ func TestTLS(t *testing.T) {
 	before := w.places[0].tls.current.Load()
 	write(t, in("tls.crt"), []byte("broken"))
 	for range 3 {
-		w.look()
+		w.reloadCertificates()
 	}
 	if w.places[0].tls.current.Load() != before || ask(config(clients, 0)) != "200 OK: x" {
 		t.Error("a broken certificate replaced the active one")
@@ -77,7 +77,7 @@ func TestTLS(t *testing.T) {
 	}
 	put("second")
 	write(t, in("ca.crt"), servers.PEM)
-	w.look()
+	w.reloadCertificates()
 	if name := w.places[0].tls.current.Load().Certificates[0].Leaf.Subject.CommonName; name != "second" {
 		t.Errorf("the certificate is the %s", name)
 	}

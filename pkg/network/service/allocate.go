@@ -54,7 +54,7 @@ type call struct {
 	deadline time.Time
 	// proceed returns an error if the caller has disconnected.
 	proceed func() error
-	passes  []*pass
+	turns   []*turn
 	intents []ledger.Intent
 
 	all   []network.Allocation
@@ -72,7 +72,7 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 		c.deadline = last
 	}
 	c.proceed = func() error {
-		if ctx.Err() != nil || s.options.Gone(ctx) {
+		if ctx.Err() != nil || s.options.Disconnected(ctx) {
 			return network.ErrGone
 		}
 		return nil
@@ -106,7 +106,7 @@ func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, erro
 			}
 			defer done()
 			defer serving.Hold(ctx)()
-			err = s.within(ctx, c.requests[0].Owner, s.options.Budget, c.run)
+			err = s.withBudget(ctx, c.requests[0].Owner, s.options.Budget, c.run)
 			return c.all, err
 		})
 		select {
@@ -119,7 +119,7 @@ func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, erro
 			case result.Err != nil:
 				return nil, result.Err
 			case led:
-				c.tellCreated()
+				c.reportCreated()
 			}
 			all, _ := result.Val.([]network.Allocation)
 			return slices.Clone(all), nil
@@ -129,8 +129,8 @@ func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, erro
 	}
 }
 
-// tellCreated reports to the requests whether they have created their allocation.
-func (c *call) tellCreated() {
+// reportCreated reports to the requests whether they have created their allocation.
+func (c *call) reportCreated() {
 	for i, r := range c.requests {
 		if r.Created != nil {
 			*r.Created = c.fresh[i]
@@ -154,8 +154,8 @@ func (c *call) run(ctx context.Context) error {
 		return fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
 	}
 	defer unlock()
-	defer func() { cancelAll(c.passes) }()
-	for _, step := range []func(context.Context) error{c.checkBarred, c.admit, c.reserve, c.bindAll} {
+	defer func() { cancelAll(c.turns) }()
+	for _, step := range []func(context.Context) error{c.checkDisabled, c.admit, c.reserve, c.bindAll} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -172,14 +172,14 @@ func (c *call) isNew(ctx context.Context, owner network.Owner) (bool, error) {
 	return err == nil && held.State == network.Releasing, err
 }
 
-// checkBarred refuses new owners of pools that allocate nothing now.
-func (c *call) checkBarred(ctx context.Context) error {
+// checkDisabled refuses new owners of pools that allocate nothing now.
+func (c *call) checkDisabled(ctx context.Context) error {
 	for _, r := range c.requests {
 		var barred error
-		if c.options.Barred != nil {
-			barred = c.options.Barred(ctx, r.Pool)
+		if c.options.Disabled != nil {
+			barred = c.options.Disabled(ctx, r.Pool)
 		}
-		if r.Held {
+		if r.MustHold {
 			barred = errors.Join(barred, network.ErrNotHeld)
 		}
 		if barred == nil {
@@ -198,49 +198,49 @@ func (c *call) checkBarred(ctx context.Context) error {
 
 // admit takes places in the queues of the clouds for new owners, or returns a *network.Busy if their turn would come too late.
 func (c *call) admit(ctx context.Context) error {
-	c.passes = make([]*pass, len(c.requests))
-	fresh := map[*Gate][]int{}
+	c.turns = make([]*turn, len(c.requests))
+	fresh := map[*Limiter][]int{}
 	for i, r := range c.requests {
 		pool, err := c.pool(r.Pool)
 		if err != nil {
 			return err
 		}
-		if pool.Gate == nil || pool.Cloud == nil {
+		if pool.Limiter == nil || pool.Cloud == nil {
 			continue
 		}
 		if isNew, err := c.isNew(ctx, r.Owner); err != nil {
 			return err
 		} else if isNew {
-			fresh[pool.Gate] = append(fresh[pool.Gate], i)
+			fresh[pool.Limiter] = append(fresh[pool.Limiter], i)
 		}
 	}
-	for gate, of := range fresh {
-		given, err := gate.admit(len(of), c.deadline)
+	for limiter, of := range fresh {
+		given, err := limiter.admit(len(of), c.deadline)
 		if err != nil {
 			return err
 		}
 		for i, p := range given {
-			c.passes[of[i]] = p
+			c.turns[of[i]] = p
 		}
 	}
 	return nil
 }
 
-func cancelAll(passes []*pass) {
+func cancelAll(passes []*turn) {
 	for _, p := range passes {
 		p.cancel()
 	}
 }
 
-// maximumReturns limits how often an earlier release is finished, or an address taken over, before an attempt.
-const maximumReturns = 9
+// maximumAttempts limits how often an earlier release is finished, or an address taken over, before an attempt.
+const maximumAttempts = 9
 
 // reserve records the resources of the owners. It first completes conflicting releases.
 func (c *call) reserve(ctx context.Context) error {
 	if err := c.makeIntents(); err != nil {
 		return err
 	}
-	for attempt := range maximumReturns {
+	for attempt := range maximumAttempts {
 		var err error
 		c.all, c.fresh, err = c.ledger.ReserveAll(ctx, c.intents)
 		again := errors.Is(err, network.ErrTaken)
@@ -259,7 +259,7 @@ func (c *call) reserve(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumReturns)
+	return fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumAttempts)
 }
 
 // makeIntents creates the intents for the ledger.
@@ -278,7 +278,7 @@ func (c *call) makeIntents() error {
 		c.intents[i] = ledger.Intent{
 			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, PreviousOwner: r.PreviousOwner, Preempt: r.Preempt, Trunk: r.Trunk,
 			Holder: r.Holder, Quotas: r.Quotas, Cloud: pool.CloudName, Now: now, Arrived: r.Arrived, Proceed: c.proceed,
-			MustHold: r.Held,
+			MustHold: r.MustHold,
 		}
 		if pool.Cloud != nil {
 			state = network.Intended
@@ -300,7 +300,7 @@ func (c *call) finishReleases(ctx context.Context) (some bool, err error) {
 		if a.State != network.Releasing {
 			continue
 		}
-		if revived, err := c.revive(ctx, i, a); err != nil || revived {
+		if revived, err := c.cancelRelease(ctx, i, a); err != nil || revived {
 			if err != nil {
 				return some, err
 			}
@@ -328,9 +328,9 @@ func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 	return c.finishRelease(ctx, a, nil)
 }
 
-// revive makes a release an intent again if its owner wants the same while calls may still bind it: the cloud takes such a call and the next one for
+// cancelRelease makes a release an intent again if its owner wants the same while calls may still bind it: the cloud takes such a call and the next one for
 // the same, and no unbind has been sent.
-func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived bool, err error) {
+func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (revived bool, err error) {
 	in := c.intents[i]
 	same := a.Pool == in.Pool && a.Trunk == in.Trunk && !slices.ContainsFunc(in.Addresses, func(address netip.Addr) bool {
 		return !slices.Contains(a.Addresses, address)
@@ -338,7 +338,7 @@ func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived
 	if !same || in.MustHold || !a.BindUntil.After(c.options.Clock.Now()) || len(in.Addresses) > 0 && len(in.Addresses) != len(a.Addresses) {
 		return false, nil
 	}
-	if err := c.takeRelease(ctx, a); err != nil {
+	if err := c.becomeReleaser(ctx, a); err != nil {
 		return false, err
 	}
 	if err := c.proceed(); err != nil {
@@ -366,7 +366,7 @@ func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err erro
 			continue
 		}
 		for _, address := range r.Addresses {
-			held, err := c.ledger.At(ctx, r.Pool, address)
+			held, err := c.ledger.ByAddress(ctx, r.Pool, address)
 			switch {
 			case errors.Is(err, network.ErrNotHeld), err == nil && held.Owner == r.Owner:
 				continue
@@ -385,14 +385,14 @@ func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err erro
 	if some {
 		return true, nil
 	}
-	if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) && c.changed(ctx) {
+	if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) && c.mayTakeAll(ctx) {
 		return true, nil
 	}
 	return false, taken
 }
 
-// changed reports whether the addresses that requests take over are free or in a quarantine that they may end, so that another attempt may succeed.
-func (c *call) changed(ctx context.Context) bool {
+// mayTakeAll reports whether the addresses that requests take over are free or in a quarantine that they may end, so that another attempt may succeed.
+func (c *call) mayTakeAll(ctx context.Context) bool {
 	for _, r := range c.requests {
 		for _, address := range r.Addresses {
 			if !c.ledger.MayTake(ctx, r.Owner.Contract, r.Pool, address) {

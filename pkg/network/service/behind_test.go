@@ -22,7 +22,7 @@ import (
 
 // named is a pool with a cloud that has a name.
 func named(name string, cloud *fakeCloud) map[string]service.Pool {
-	return map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: cloud, CloudName: name, Rest: rest}}
+	return map[string]service.Pool{"plain": {Quarantine: rest}, "cloudy": {Cloud: cloud, CloudName: name, Quarantine: rest}}
 }
 
 // restart replaces the service by a new one on the same ledger.
@@ -70,7 +70,7 @@ func said(t *testing.T, of string, cloud *fakeCloud, want string) {
 func TestCallsUseTheCloudOfTheRow(t *testing.T) {
 	for name, next := range map[string]func(*fakeCloud) map[string]service.Pool{
 		"another one":     func(c *fakeCloud) map[string]service.Pool { return named("new", c) },
-		"the builtin one": func(*fakeCloud) map[string]service.Pool { return map[string]service.Pool{"cloudy": {Rest: rest}} },
+		"the builtin one": func(*fakeCloud) map[string]service.Pool { return map[string]service.Pool{"cloudy": {Quarantine: rest}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

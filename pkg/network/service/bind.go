@@ -43,10 +43,10 @@ func (c *call) bindAll(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if final(err) {
+	if permanent(err) {
 		c.undoAll(ctx, problems)
 	} else {
-		c.giveUp(ctx)
+		c.leaveIntents(ctx)
 	}
 	return err
 }
@@ -57,8 +57,8 @@ const maximumInUse = 8
 // bind calls the cloud for one allocation and records the outcome. If the cloud says that a chosen address is in use, another one is chosen.
 func (c *call) bind(ctx context.Context, i int, state network.State) (a network.Allocation, err error) {
 	a = c.all[i]
-	defer c.survive(a.Owner, &err)
-	p := c.passes[i]
+	defer c.recoverPanic(a.Owner, &err)
+	p := c.turns[i]
 	for range maximumInUse {
 		var bound network.Allocation
 		bound, err = c.bindOnce(ctx, a, state, p, c.fresh[i])
@@ -77,9 +77,9 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 	return a, err
 }
 
-// inUseRest is the minimum quarantine of an address that something else in the cloud uses, so that the next requests
+// inUseQuarantine is the minimum quarantine of an address that something else in the cloud uses, so that the next requests
 // try other addresses.
-const inUseRest = time.Minute
+const inUseQuarantine = time.Minute
 
 // replace gives an owner another address instead of one that is in use in the cloud.
 func (c *call) replace(ctx context.Context, i int, a network.Allocation) (network.Allocation, error) {
@@ -87,7 +87,7 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 	if err != nil {
 		return a, err
 	}
-	if err := c.forget(ctx, a, max(pool.Rest, inUseRest)); err != nil {
+	if err := c.deleteUnchanged(ctx, a, max(pool.Quarantine, inUseQuarantine)); err != nil {
 		return a, err
 	}
 	in := c.intents[i]
@@ -101,8 +101,8 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 
 // bindOnce calls the cloud once, unless it is known to have the allocation, and records the result. For a fresh
 // allocation, no cloud was called before.
-func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *pass, fresh bool) (network.Allocation, error) {
-	a, earlier, of, err := s.takeOver(ctx, a, true)
+func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *turn, fresh bool) (network.Allocation, error) {
+	a, earlier, of, err := s.becomeWorker(ctx, a, true)
 	if err != nil {
 		return a, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state netw
 		earlier = time.Time{}
 	}
 	binding := a.Binding
-	if !known(binding) && of.Cloud != nil {
+	if !confirmed(binding) && of.Cloud != nil {
 		if binding, err = s.callBind(ctx, a, of, p); err != nil {
 			return a, err
 		}
@@ -136,7 +136,7 @@ func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of Cl
 		return ctx, func() {}, nil
 	}
 	if s.mustExtend(*a, of) {
-		extended, _, _, err := s.takeOver(ctx, *a, true)
+		extended, _, _, err := s.becomeWorker(ctx, *a, true)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -149,9 +149,9 @@ func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of Cl
 // poll is the interval between reads of a row that another server works on. A bind takes some tenths of a second.
 const poll = 50 * time.Millisecond
 
-// takeOver makes this process the worker of an allocation, and, if it is going to bind it, writes until when a call that begins now may take
+// becomeWorker makes this process the worker of an allocation, and, if it is going to bind it, writes until when a call that begins now may take
 // effect. It waits while another server that holds its lease works on it. Earlier is until when earlier calls may take effect.
-func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of Cloud, err error) {
+func (s *Service) becomeWorker(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of Cloud, err error) {
 	a, bound, err := s.waitForWorker(ctx, a)
 	if err != nil {
 		return a, earlier, of, err
@@ -161,13 +161,13 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool
 	if err != nil || bound {
 		return a, earlier, of, err
 	}
-	extends := binds && !known(a.Binding) && s.mustExtend(a, of)
+	extends := binds && !confirmed(a.Binding) && s.mustExtend(a, of)
 	if a.Worker == s.ledger.Server() && !extends {
 		return a, earlier, of, nil
 	}
 	now, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 		if !sameAllocation(*found, a) || found.State == network.Releasing {
-			return errGivenBack
+			return errReleased
 		}
 		if found.Worker != a.Worker {
 			return fmt.Errorf("%w: another server works on it", network.ErrUnavailable)
@@ -178,7 +178,7 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool
 		return nil
 	})
 	if errors.Is(err, network.ErrNotHeld) {
-		err = errGivenBack
+		err = errReleased
 	}
 	if err != nil {
 		return a, earlier, of, err
@@ -199,7 +199,7 @@ func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now 
 		}
 		now, err := s.ledger.Get(ctx, a.Owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && (now.Generation != a.Generation || now.State == network.Releasing) {
-			err = errGivenBack
+			err = errReleased
 		}
 		if err != nil {
 			return a, false, err
@@ -211,14 +211,14 @@ func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now 
 	return a, false, nil
 }
 
-// shortestLease is the rest of the lease that a cloud call requires at its start.
-const shortestLease = time.Second
+// minimumLease is the rest of the lease that a cloud call requires at its start.
+const minimumLease = time.Second
 
 // callCloud makes a call when its turn comes. The lease is checked directly before the call, and the call ends before the lease does.
-func (s *Service) callCloud(ctx context.Context, p *pass, do func(ctx context.Context) error) error {
+func (s *Service) callCloud(ctx context.Context, p *turn, do func(ctx context.Context) error) error {
 	return p.do(ctx, func() error {
 		left := s.ledger.Lease()
-		if left < shortestLease {
+		if left < minimumLease {
 			return fmt.Errorf("%w: this server's lease has ended", network.ErrUnavailable)
 		}
 		ctx, cancel := context.WithTimeout(ctx, left)
@@ -228,8 +228,8 @@ func (s *Service) callCloud(ctx context.Context, p *pass, do func(ctx context.Co
 }
 
 // callBind calls the cloud.
-func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *pass) (binding network.Binding, err error) {
-	err = s.callCloud(ctx, of.turn(p), func(ctx context.Context) error {
+func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *turn) (binding network.Binding, err error) {
+	err = s.callCloud(ctx, of.turnOf(p), func(ctx context.Context) error {
 		ctx, cancel, err := s.callDeadline(ctx, &a, of)
 		if err != nil {
 			return err
@@ -241,7 +241,7 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 	if errors.Is(err, network.ErrExhausted) {
 		s.exhausted.count(Exhaustion{a.Pool, network.OfCloud})
 	}
-	after := retryAfter(err)
+	after := requestedPause(err)
 	switch {
 	case err == nil, errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrNotSent):
 		return binding, err
@@ -251,30 +251,30 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 	return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
 }
 
-// turn returns a place in the queue of the cloud: the given one if it is of this cloud.
-func (b Cloud) turn(p *pass) *pass {
-	if p != nil && p.gate == b.Gate {
+// turnOf returns a place in the queue of the cloud: the given one if it is of this cloud.
+func (b Cloud) turnOf(p *turn) *turn {
+	if p != nil && p.limiter == b.Limiter {
 		return p
 	}
 	p.cancel()
-	return b.Gate.queue()
+	return b.Limiter.enqueue()
 }
 
 // outcome is the result of a cloud call, with the time until which earlier calls may still take effect.
 type outcome struct {
 	binding network.Binding
-	by      string
+	cloud   string
 	earlier time.Time
 }
 
-// confirm records the outcome of a call.
-func confirm(a *network.Allocation, o outcome, state network.State) error {
+// applyOutcome records the outcome of a call.
+func applyOutcome(a *network.Allocation, o outcome, state network.State) error {
 	if a.State == network.Releasing {
-		return errGivenBack
+		return errReleased
 	}
-	a.Binding, a.Cloud, a.BindUntil = o.binding, o.by, o.earlier
+	a.Binding, a.Cloud, a.BindUntil = o.binding, o.cloud, o.earlier
 	if state == network.Bound {
-		ledger.Complete(a)
+		ledger.CompleteRequest(a)
 	}
 	for _, chosen := range o.binding.Addresses {
 		if !slices.Contains(a.Addresses, chosen.Addr()) {
@@ -299,7 +299,7 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 				return network.ErrNotHeld
 			}
 			alone := found.State == network.Intended && state == network.Bound
-			if err := confirm(found, o, state); err != nil {
+			if err := applyOutcome(found, o, state); err != nil {
 				return err
 			}
 			if alone {
@@ -310,22 +310,22 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 		switch {
 		case err == nil:
 			return recorded, nil
-		case errors.Is(err, errGivenBack):
-			s.outcomeKnown(ctx, a, o)
+		case errors.Is(err, errReleased):
+			s.recordOutcome(ctx, a, o)
 			return a, err
 		case errors.Is(err, network.ErrNotHeld):
 			// Another server took it over and released it. The cloud may have processed that release before this call.
 			has := a
-			_ = confirm(&has, o, state) // an intent is never given back
-			s.unbindLost(ctx, has)
-			return a, errGivenBack
+			_ = applyOutcome(&has, o, state) // an intent is never given back
+			s.retryUnbind(ctx, has)
+			return a, errReleased
 		case !errors.Is(err, network.ErrTaken):
 			return a, err
 		}
-		if vacating := s.vacate(ctx, a, o.binding.Addresses); errors.Is(vacating, network.ErrTaken) {
+		if failed := s.finishReleasesOf(ctx, a, o.binding.Addresses); errors.Is(failed, network.ErrTaken) {
 			return a, err
-		} else if vacating != nil {
-			return a, fmt.Errorf("%w: the cloud chose an address of another owner, and its release is not finished: %w", network.ErrUnavailable, vacating)
+		} else if failed != nil {
+			return a, fmt.Errorf("%w: the cloud chose an address of another owner, and its release is not finished: %w", network.ErrUnavailable, failed)
 		}
 		if err := s.sleep(ctx, pause); err != nil {
 			return a, err
@@ -333,8 +333,8 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 	}
 }
 
-// outcomeKnown records in the row of a release that a binding call has ended, with its result.
-func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, o outcome) {
+// recordOutcome records in the row of a release that a binding call has ended, with its result.
+func (s *Service) recordOutcome(ctx context.Context, a network.Allocation, o outcome) {
 	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 		if sameAllocation(*found, a) && found.State == network.Releasing {
 			found.BindUntil, found.Binding = o.earlier, o.binding
@@ -347,11 +347,11 @@ func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, o outc
 	}
 }
 
-// unbindLost unbinds a removed allocation, with retries until a time limit. It stops if the owner has received the same
+// retryUnbind unbinds a removed allocation, with retries until a time limit. It stops if the owner has received the same
 // resources again.
-func (s *Service) unbindLost(ctx context.Context, a network.Allocation) {
+func (s *Service) retryUnbind(ctx context.Context, a network.Allocation) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := s.unbindUnless(ctx, a, nil, func() (bool, error) { return s.again(ctx, a) })
+		err := s.unbindUnless(ctx, a, nil, func() (bool, error) { return s.isReallocated(ctx, a) })
 		if err == nil {
 			return
 		}
@@ -362,9 +362,9 @@ func (s *Service) unbindLost(ctx context.Context, a network.Allocation) {
 	}
 }
 
-// again reports whether an owner has received again the resources that the cloud has bound. The error means that this
+// isReallocated reports whether an owner has received again the resources that the cloud has bound. The error means that this
 // is unknown.
-func (s *Service) again(ctx context.Context, a network.Allocation) (bool, error) {
+func (s *Service) isReallocated(ctx context.Context, a network.Allocation) (bool, error) {
 	held, err := s.ledger.Get(ctx, a.Owner)
 	switch {
 	case errors.Is(err, network.ErrNotHeld):
@@ -377,16 +377,16 @@ func (s *Service) again(ctx context.Context, a network.Allocation) (bool, error)
 	return held.Cloud == a.Cloud && bytes.Equal(held.Binding.Reference, a.Binding.Reference) && slices.Equal(held.Addresses, a.Addresses), nil
 }
 
-// vacate finishes the releases of owners that hold addresses. The error wraps network.ErrTaken if one is held by an owner that has not released it.
-func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []netip.Prefix) error {
+// finishReleasesOf finishes the releases of owners that hold addresses. The error wraps network.ErrTaken if one is held by an owner that has not released it.
+func (s *Service) finishReleasesOf(ctx context.Context, a network.Allocation, addresses []netip.Prefix) error {
 	for _, chosen := range addresses {
-		held, err := s.ledger.At(ctx, a.Pool, chosen.Addr())
+		held, err := s.ledger.ByAddress(ctx, a.Pool, chosen.Addr())
 		switch {
 		case errors.Is(err, network.ErrNotHeld), err == nil && held.Owner == a.Owner:
 			continue
 		case err != nil:
 			return err
-		case s.owners.Held(held.Owner.String()) && held.State != network.Bound:
+		case s.owners.IsLocked(held.Owner.String()) && held.State != network.Bound:
 			return ctx.Err() // it may have been rolled back or released, and the cloud was called for that
 		case held.State != network.Releasing:
 			return network.ErrTaken
@@ -425,21 +425,21 @@ func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]n
 		if a.State == network.Bound {
 			return nil
 		}
-		return confirm(a, outcome{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
+		return applyOutcome(a, outcome{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
 	}, owners...)
 	if errors.Is(err, network.ErrNotHeld) {
-		err = errGivenBack // by another server, which knows that the cloud has it
+		err = errReleased // by another server, which knows that the cloud has it
 	}
 	return after, err
 }
 
-// undoing limits the time to record a rollback.
-const undoing = 10 * time.Second
+// rollbackLimit limits the time to record a rollback.
+const rollbackLimit = 10 * time.Second
 
 // undoAll rolls back a request after a permanent error, except earlier allocations. Allocations without any cloud call
 // are removed immediately. A call that this request did not send may have been sent by an earlier request.
 func (c *call) undoAll(ctx context.Context, problems []error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
 	defer cancel()
 	var undone, unsent []network.Allocation
 	for i, a := range c.all {
@@ -465,9 +465,9 @@ func (c *call) undoAll(ctx context.Context, problems []error) {
 		pool, _ := c.pool(a.Pool)
 		rest := time.Duration(0)
 		if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) {
-			rest = pool.Rest // the owner before may use it still
+			rest = pool.Quarantine // the owner before may use it still
 		}
-		if err := c.forget(ctx, a, rest); err != nil {
+		if err := c.deleteUnchanged(ctx, a, rest); err != nil {
 			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
 		}
 	}
@@ -497,12 +497,12 @@ func (s *Service) undo(ctx context.Context, a network.Allocation, refused bool) 
 	return err
 }
 
-// giveUp allows any server that receives the request again to continue its intended allocations.
-func (c *call) giveUp(ctx context.Context) {
+// leaveIntents allows any server that receives the request again to continue its intended allocations.
+func (c *call) leaveIntents(ctx context.Context) {
 	if c.ledger.Server() == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
 	defer cancel()
 	for _, a := range c.all {
 		if a.State != network.Intended {
@@ -522,12 +522,12 @@ func (c *call) giveUp(ctx context.Context) {
 
 // finishRelease unbinds an allocation and removes it. It sends no unbind while an earlier call may still bind the
 // allocation: until then the owner may return, and a late unbind would remove its new binding.
-func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *pass) error {
+func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *turn) error {
 	if a.BindUntil.After(s.options.Clock.Now()) {
 		p.cancel()
 		return fmt.Errorf("%w: a call that binds it may take effect until %s", network.ErrUnavailable, a.BindUntil.Format(time.RFC3339))
 	}
-	if err := s.takeRelease(ctx, a); err != nil {
+	if err := s.becomeReleaser(ctx, a); err != nil {
 		p.cancel()
 		return err
 	}
@@ -538,11 +538,11 @@ func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *pa
 	if err != nil {
 		return err
 	}
-	return s.forget(ctx, a, pool.Rest)
+	return s.deleteUnchanged(ctx, a, pool.Quarantine)
 }
 
-// takeRelease makes this process the worker of a release, unless another server that holds its lease is.
-func (s *Service) takeRelease(ctx context.Context, a network.Allocation) error {
+// becomeReleaser makes this process the worker of a release, unless another server that holds its lease is.
+func (s *Service) becomeReleaser(ctx context.Context, a network.Allocation) error {
 	if a.Worker == s.ledger.Server() {
 		return nil
 	}
@@ -567,13 +567,13 @@ func (s *Service) takeRelease(ctx context.Context, a network.Allocation) error {
 }
 
 // unbindUnless calls the cloud to unbind an allocation, unless a condition holds when it is its turn.
-func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pass, so func() (bool, error)) error {
+func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *turn, so func() (bool, error)) error {
 	of, err := s.backend(a)
 	if err != nil || of.Cloud == nil {
 		p.cancel()
 		return err
 	}
-	return s.callCloud(ctx, of.turn(p), func(ctx context.Context) error {
+	return s.callCloud(ctx, of.turnOf(p), func(ctx context.Context) error {
 		if is, err := so(); is || err != nil {
 			return err
 		}
@@ -581,13 +581,13 @@ func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pas
 	})
 }
 
-// forget removes an allocation unless it was changed: another server may have recorded a cloud call, or the owner may
+// deleteUnchanged removes an allocation unless it was changed: another server may have recorded a cloud call, or the owner may
 // have a new one.
-func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
+func (s *Service) deleteUnchanged(ctx context.Context, a network.Allocation, rest time.Duration) error {
 	now := s.options.Clock.Now()
 	_, err := s.ledger.ReleaseIf(ctx, a.Owner, now, false, func(found network.Allocation) (time.Time, ledger.Release) {
-		if found.State == a.State && sameAllocation(found, a) && (known(a.Binding) || !known(found.Binding)) {
-			return now.Add(rest), ledger.Forgotten
+		if found.State == a.State && sameAllocation(found, a) && (confirmed(a.Binding) || !confirmed(found.Binding)) {
+			return now.Add(rest), ledger.Deleted
 		}
 		return now, ledger.Kept
 	})

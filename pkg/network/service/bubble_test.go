@@ -134,7 +134,7 @@ func crowd(t *testing.T, l *limited, limit *service.Limit, o service.Options) *s
 	o.Clock = clock.RealClock{}
 	of := service.Pool{Cloud: l}
 	if limit != nil {
-		of.Gate = service.NewGate("fabric", *limit, o.Clock)
+		of.Limiter = service.NewLimiter("fabric", *limit, o.Clock)
 	}
 	return service.New(book, map[string]service.Pool{"pool": of}, o)
 }

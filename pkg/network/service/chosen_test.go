@@ -23,7 +23,7 @@ func newChoosing(t *testing.T) (w *world, address netip.Addr) {
 	if _, err := w.ledger.Configure(t.Context(), nil, append(w.pools, ledger.Pool{Name: "chosen"})...); err != nil {
 		t.Fatal(err)
 	}
-	w.Configure(map[string]service.Pool{"chosen": {Cloud: w.cloud, Rest: rest}}, nil)
+	w.Configure(map[string]service.Pool{"chosen": {Cloud: w.cloud, Quarantine: rest}}, nil)
 	w.cloud.gives = netip.MustParsePrefix("10.9.0.1/24")
 	return w, w.cloud.gives.Addr()
 }
@@ -96,7 +96,7 @@ func TestCloudChoosesHeldAddress(t *testing.T) {
 	if _, err := w.Allocate(t.Context(), request("chosen", "b")); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v", err)
 	}
-	if held, err := w.ledger.At(t.Context(), "chosen", address); err != nil || held.Owner.Key != "a" || held.State != network.Bound {
+	if held, err := w.ledger.ByAddress(t.Context(), "chosen", address); err != nil || held.Owner.Key != "a" || held.State != network.Bound {
 		t.Errorf("the address belongs to %v (%v)", held, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestCloudChoosesAddressBeforeCrash(t *testing.T) {
 	if got := w.states("a", "b"); got != "a none, b bound" {
 		t.Errorf("got %s", got)
 	}
-	if held, err := w.ledger.At(t.Context(), "chosen", address); err != nil || held.Owner.Key != "b" {
+	if held, err := w.ledger.ByAddress(t.Context(), "chosen", address); err != nil || held.Owner.Key != "b" {
 		t.Errorf("the address belongs to %v (%v)", held, err)
 	}
 }

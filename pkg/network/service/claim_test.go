@@ -50,7 +50,7 @@ func TestLastHolderReleases(t *testing.T) {
 		}
 		w.allocate(r)
 		leave := func(who string) {
-			err := w.Quit(t.Context(), r.Owner, func(h *network.Holder) (own, over bool) {
+			err := w.Unclaim(t.Context(), r.Owner, func(h *network.Holder) (own, over bool) {
 				at := slices.Index(h.Aliases, who)
 				if at < 0 {
 					return false, true

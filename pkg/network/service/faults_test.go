@@ -260,8 +260,8 @@ func TestAddressInUseInTheCloud(t *testing.T) {
 func TestDepartedCallerTakesNoAddress(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.1"))
-	gone := service.New(w.ledger, map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}}, service.Options{
-		Clock: w.clock, Gone: func(context.Context) bool { return true },
+	gone := service.New(w.ledger, map[string]service.Pool{"plain": {Quarantine: rest}, "cloudy": {Cloud: w.cloud, Quarantine: rest}}, service.Options{
+		Clock: w.clock, Disconnected: func(context.Context) bool { return true },
 	})
 	r := request("plain", "new", "10.0.0.1")
 	r.Preempt = true
@@ -299,7 +299,7 @@ func TestRequestFromBeforeTheRelease(t *testing.T) {
 func TestRequestWithoutRulesNeedsAllocation(t *testing.T) {
 	w := newWorld(t)
 	r := request("plain", "a")
-	r.Held = true
+	r.MustHold = true
 	if _, err := w.Allocate(t.Context(), r); !errors.Is(err, network.ErrNotHeld) {
 		t.Errorf("got error %v", err)
 	}

@@ -131,8 +131,8 @@ func newChaos(t *testing.T) *chaos {
 	if c.ledger, err = ledger.Open(t.Context(), shaky{inner, &c.faults}, c.pools[0]...); err != nil {
 		t.Fatal(err)
 	}
-	gate := service.NewGate("cloud", service.Limit{Rate: 20000, Burst: 100, Parallel: 6}, clock.RealClock{})
-	c.behind = map[string]service.Pool{"plain": {Rest: time.Millisecond}, "cloudy": {Cloud: c.cloud, Gate: gate}}
+	gate := service.NewLimiter("cloud", service.Limit{Rate: 20000, Burst: 100, Parallel: 6}, clock.RealClock{})
+	c.behind = map[string]service.Pool{"plain": {Quarantine: time.Millisecond}, "cloudy": {Cloud: c.cloud, Limiter: gate}}
 	c.Service = service.New(c.ledger, c.behind, service.Options{Clock: clock.RealClock{}, Budget: 2 * time.Second, Random: rand.Float64})
 	return c
 }
@@ -148,7 +148,7 @@ func (c *chaos) act(ctx context.Context) {
 		_, _ = c.ledger.Configure(ctx, nil, c.pools[rand.IntN(len(c.pools))]...)
 		c.Configure(pools, nil)
 	case 1:
-		_, _ = c.ledger.Wake(ctx, time.Now())
+		_, _ = c.ledger.Expire(ctx, time.Now())
 	case 2:
 		_ = c.Recover(ctx)
 	case 3, 4, 5, 6, 7, 8:
@@ -197,7 +197,7 @@ func TestChaos(t *testing.T) {
 		if err := c.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.ledger.Wake(t.Context(), time.Now().Add(time.Minute)); err != nil {
+		if _, err := c.ledger.Expire(t.Context(), time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,7 +250,7 @@ func (c *chaos) check() (problems []string) {
 	})
 	for _, pool := range []string{"plain", "cloudy"} {
 		u := c.ledger.Usage(pool)
-		if u.Held != held[pool] || u.Resting != 0 {
+		if u.Held != held[pool] || u.Quarantined != 0 {
 			complain("of the pool %s memory says %+v, where %d are held", pool, u, held[pool])
 		}
 	}

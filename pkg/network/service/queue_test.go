@@ -121,9 +121,9 @@ func TestUnreachableCloudBlocksNoOther(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one, two := servers(t)
 				good, dead := newFake(), one.way
-				gate := service.NewGate("dead", of.limit, clock.RealClock{})
+				gate := service.NewLimiter("dead", of.limit, clock.RealClock{})
 				for _, s := range []*server{one, two} {
-					s.Configure(map[string]service.Pool{"cloudy": {Cloud: dead, Gate: gate}, "plain": {Cloud: good}}, nil)
+					s.Configure(map[string]service.Pool{"cloudy": {Cloud: dead, Limiter: gate}, "plain": {Cloud: good}}, nil)
 				}
 				dead.arrives = func(call string) error {
 					if call != "unbind" {
@@ -216,8 +216,8 @@ func TestReleasesBehindManyOfUnreachableCloud(t *testing.T) {
 func TestReleaseContinuesAfterMoveToOtherCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
-		good, gate := newFake(), service.NewGate("dead", service.Limit{Parallel: 1}, clock.RealClock{})
-		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Gate: gate}, "plain": {Cloud: good}}, nil)
+		good, gate := newFake(), service.NewLimiter("dead", service.Limit{Parallel: 1}, clock.RealClock{})
+		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Limiter: gate}, "plain": {Cloud: good}}, nil)
 		one.way.arrives = func(call string) error {
 			if call == "unbind" {
 				time.Sleep(time.Hour)
@@ -238,7 +238,7 @@ func TestReleaseContinuesAfterMoveToOtherCloud(t *testing.T) {
 		time.Sleep(time.Second)
 		release("x")
 		time.Sleep(5 * time.Second)
-		if err := one.ledger.Forget(t.Context(), request("cloudy", "x").Owner, time.Now(), time.Now()); err != nil { // by another server, after the answer of the cloud
+		if err := one.ledger.Delete(t.Context(), request("cloudy", "x").Owner, time.Now(), time.Now()); err != nil { // by another server, after the answer of the cloud
 			t.Fatal(err)
 		}
 		one.allocate(t, request("plain", "x"))

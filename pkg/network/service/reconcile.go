@@ -37,8 +37,8 @@ type reconciler struct {
 	start func(queue workqueue.TypedRateLimitingInterface[network.Owner])
 	// releases are the releases that are known to be unfinished, with the names of their queues.
 	releases map[network.Owner]string
-	// lookAt is when intents have to be looked at again; zero if there are none.
-	lookAt time.Time
+	// nextScan is when intents have to be looked at again; zero if there are none.
+	nextScan time.Time
 }
 
 func (r *reconciler) init(s *Service) {
@@ -46,14 +46,14 @@ func (r *reconciler) init(s *Service) {
 	r.releases = map[network.Owner]string{}
 }
 
-// spreading is a rate limiter with pauses that are shortened randomly, down to a half.
-type spreading struct {
+// jitter is a rate limiter with pauses that are shortened randomly, down to a half.
+type jitter struct {
 	workqueue.TypedRateLimiter[network.Owner]
 	random func() float64
 }
 
 // When implements workqueue.TypedRateLimiter.
-func (l spreading) When(owner network.Owner) time.Duration {
+func (l jitter) When(owner network.Owner) time.Duration {
 	pause := l.TypedRateLimiter.When(owner)
 	if l.random != nil {
 		pause -= time.Duration(l.random() * float64(pause) / 2)
@@ -70,7 +70,7 @@ func (r *reconciler) enqueue(cloud string, owner network.Owner) {
 	}
 	if r.queues[cloud] == nil {
 		r.queues[cloud] = workqueue.NewTypedRateLimitingQueueWithConfig(
-			spreading{workqueue.NewTypedItemExponentialFailureRateLimiter[network.Owner](firstPause, lastPause), r.options.Random},
+			jitter{workqueue.NewTypedItemExponentialFailureRateLimiter[network.Owner](firstPause, lastPause), r.options.Random},
 			workqueue.TypedRateLimitingQueueConfig[network.Owner]{Clock: r.options.Clock})
 		r.start(r.queues[cloud])
 	}
@@ -87,13 +87,13 @@ func (r *reconciler) queueOf(a network.Allocation) string {
 
 // add queues an allocation, unless its cloud is unknown: then it waits until the cloud is configured.
 func (r *reconciler) add(a network.Allocation) {
-	if r.note(a, true) {
+	if r.track(a, true) {
 		r.enqueue(r.queueOf(a), a.Owner)
 	}
 }
 
-// note remembers an unfinished release, and returns false if its cloud is unknown. With tell, it reports this once.
-func (r *reconciler) note(a network.Allocation, tell bool) (known bool) {
+// track remembers an unfinished release, and returns false if its cloud is unknown. With report, it reports this once.
+func (r *reconciler) track(a network.Allocation, report bool) (known bool) {
 	_, err := r.backend(a)
 	known = !errors.Is(err, errUnknownCloud)
 	queue := r.queueOf(a)
@@ -103,7 +103,7 @@ func (r *reconciler) note(a network.Allocation, tell bool) (known bool) {
 		r.releases[a.Owner] = queue
 	}
 	r.mutex.Unlock()
-	if !known && !noted && tell {
+	if !known && !noted && report {
 		r.options.Report(a.Owner, err)
 	}
 	return known
@@ -124,8 +124,8 @@ func (r *reconciler) resume(cloud string) {
 	}
 }
 
-// done notes that nothing of an owner is left to do.
-func (r *reconciler) done(owner network.Owner) {
+// untrack notes that nothing of an owner is left to do.
+func (r *reconciler) untrack(owner network.Owner) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	delete(r.releases, owner)
@@ -153,7 +153,7 @@ func (r *reconciler) run(ctx context.Context) {
 		r.enqueue(queue, owner)
 	}
 	lookAgain := make(chan struct{}, 1)
-	r.ledger.WhenAbandoned(func() {
+	r.ledger.OnAbandoned(func() {
 		select {
 		case lookAgain <- struct{}{}:
 		default:
@@ -179,7 +179,7 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 	last := r.options.Clock.Now()
 	look := func() {
 		last = r.options.Clock.Now()
-		if err := r.look(ctx, false); err != nil && ctx.Err() == nil {
+		if err := r.scan(ctx, false); err != nil && ctx.Err() == nil {
 			r.options.Report(network.Owner{}, err)
 		}
 	}
@@ -190,32 +190,32 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 		case <-lookAgain:
 			look()
 		case now := <-ticker.C():
-			if _, err := r.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
+			if _, err := r.ledger.Expire(ctx, now); err != nil && ctx.Err() == nil {
 				r.options.Report(network.Owner{}, err)
 			}
-			if now.Sub(last) >= round || r.lookDue(now) {
+			if now.Sub(last) >= round || r.scanDue(now) {
 				look()
 			}
 		}
 	}
 }
 
-// lookLater requests another check of intents.
-func (r *reconciler) lookLater(at time.Time) {
+// scanBy requests another check of intents.
+func (r *reconciler) scanBy(at time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.lookAt.IsZero() || at.Before(r.lookAt) {
-		r.lookAt = at
+	if r.nextScan.IsZero() || at.Before(r.nextScan) {
+		r.nextScan = at
 	}
 }
 
-// lookDue reports, once, that the time has come.
-func (r *reconciler) lookDue(now time.Time) bool {
+// scanDue reports, once, that the time has come.
+func (r *reconciler) scanDue(now time.Time) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	due := !r.lookAt.IsZero() && !r.lookAt.After(now)
+	due := !r.nextScan.IsZero() && !r.nextScan.After(now)
 	if due {
-		r.lookAt = time.Time{}
+		r.nextScan = time.Time{}
 	}
 	return due
 }
@@ -230,9 +230,9 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 		if ctx.Err() == nil {
 			again, err := r.reconcile(owner, false)
 			switch {
-			case errors.Is(err, errEnds):
+			case errors.Is(err, errShuttingDown):
 			case errors.Is(err, errBusy):
-				go r.whenFree(owner, func() { queue.Add(owner) }) //nolint:gosec // the owner is queued again although this round has ended
+				go r.afterRequest(owner, func() { queue.Add(owner) }) //nolint:gosec // the owner is queued again although this round has ended
 			case err != nil:
 				r.options.Report(owner, err)
 				queue.AddRateLimited(owner)
@@ -249,8 +249,8 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 // errBusy is the error of work for an owner that a request is handling.
 var errBusy = errors.New("a request works for the owner")
 
-// whenFree calls a function when no request works for an owner any more.
-func (r *reconciler) whenFree(owner network.Owner, call func()) {
+// afterRequest calls a function when no request works for an owner any more.
+func (r *reconciler) afterRequest(owner network.Owner, call func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*r.options.Budget)
 	defer cancel()
 	if unlock, err := r.owners.Lock(ctx, owner.String()); err == nil {
@@ -267,10 +267,10 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 		return 0, err
 	}
 	defer done()
-	if r.owners.Held(owner.String()) {
+	if r.owners.IsLocked(owner.String()) {
 		return 0, errBusy
 	}
-	err = r.within(context.Background(), owner, r.options.Budget, func(ctx context.Context) error {
+	err = r.withBudget(context.Background(), owner, r.options.Budget, func(ctx context.Context) error {
 		unlock, err := r.owners.Lock(ctx, owner.String())
 		if err != nil {
 			return err
@@ -278,7 +278,7 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 		defer unlock()
 		a, err := r.ledger.Get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) {
-			r.done(owner)
+			r.untrack(owner)
 			return nil
 		}
 		if err != nil {
@@ -298,20 +298,20 @@ func (r *reconciler) act(ctx context.Context, a network.Allocation, starting boo
 	}
 	switch do {
 	case nothing:
-		r.done(a.Owner)
+		r.untrack(a.Owner)
 	case wait:
 		return max(when.Sub(r.options.Clock.Now()), time.Millisecond), nil
 	case undo:
 		return 0, r.rollBack(ctx, a)
 	case unbind:
-		if known := r.note(a, true); !known {
+		if known := r.track(a, true); !known {
 			return 0, nil
 		}
-		err := r.finishRelease(ctx, a, r.releasePass(a))
+		err := r.finishRelease(ctx, a, r.releaseTurn(a))
 		if err != nil {
 			return 0, err
 		}
-		r.done(a.Owner)
+		r.untrack(a.Owner)
 	}
 	return 0, nil
 }
@@ -335,18 +335,18 @@ func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bo
 // abandoned returns the age at which an intent counts as abandoned by its owner and all requests.
 func (r *reconciler) abandoned() time.Duration { return 2*r.options.Budget + time.Minute }
 
-// releasePass returns a place among the releases that wait for the gate of a cloud.
-func (r *reconciler) releasePass(a network.Allocation) *pass {
+// releaseTurn returns a place among the releases that wait for the limiter of a cloud.
+func (r *reconciler) releaseTurn(a network.Allocation) *turn {
 	of, err := r.backend(a)
 	if err != nil || of.Cloud == nil {
 		return nil
 	}
-	return of.Gate.queueRelease()
+	return of.Limiter.enqueueRelease()
 }
 
-// look reads all unfinished allocations, queues the releases, and rolls back the intents of requests that have ended.
+// scan reads all unfinished allocations, queues the releases, and rolls back the intents of requests that have ended.
 // It calls no cloud.
-func (r *reconciler) look(ctx context.Context, starting bool) error {
+func (r *reconciler) scan(ctx context.Context, starting bool) error {
 	var ended []network.Owner
 	waiting := map[string]int{}
 	err := r.ledger.Unfinished(ctx, func(a network.Allocation) error {
@@ -354,7 +354,7 @@ func (r *reconciler) look(ctx context.Context, starting bool) error {
 			return nil // by another server
 		}
 		if a.State == network.Releasing {
-			if known := r.note(a, false); known {
+			if known := r.track(a, false); known {
 				r.enqueue(r.queueOf(a), a.Owner)
 			} else {
 				waiting[a.Cloud]++ // all of them are reported together
@@ -366,7 +366,7 @@ func (r *reconciler) look(ctx context.Context, starting bool) error {
 		case undo:
 			ended = append(ended, a.Owner)
 		case wait:
-			r.lookLater(when)
+			r.scanBy(when)
 		}
 		return err
 	})
@@ -412,12 +412,12 @@ func (r *reconciler) rollBack(ctx context.Context, a network.Allocation) error {
 		_, err := r.completeOf(ctx, []network.Allocation{a})
 		return err
 	}
-	a, _, of, err := r.takeOver(ctx, a, false)
+	a, _, of, err := r.becomeWorker(ctx, a, false)
 	switch {
-	case errors.Is(err, errGivenBack):
+	case errors.Is(err, errReleased):
 		return nil
 	case err == nil && of.Cloud == nil:
-		return r.forget(ctx, a, 0)
+		return r.deleteUnchanged(ctx, a, 0)
 	case err != nil && !errors.Is(err, errUnknownCloud):
 		return err
 	}

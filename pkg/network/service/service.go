@@ -37,10 +37,10 @@ type Pool struct {
 	Cloud cloud.Cloud
 	// CloudName is written into rows. Rows without a name belong to the cloud that is behind the pool.
 	CloudName string
-	// Rest is how long released addresses are in quarantine.
-	Rest time.Duration
-	// Gate limits the calls of the cloud; nil does not.
-	Gate *Gate
+	// Quarantine is how long released addresses are in quarantine.
+	Quarantine time.Duration
+	// Limiter limits the calls of the cloud; nil does not.
+	Limiter *Limiter
 	// Settle is how long after its begin a call of the cloud may still take effect, though its answer was lost.
 	Settle time.Duration
 
@@ -48,12 +48,12 @@ type Pool struct {
 	retired bool
 }
 
-// Cloud is a cloud with its gate, as in Pool.
+// Cloud is a cloud with its limiter, as in Pool.
 type Cloud struct {
-	Cloud  cloud.Cloud
-	Gate   *Gate
-	Settle time.Duration
-	name   string
+	Cloud   cloud.Cloud
+	Limiter *Limiter
+	Settle  time.Duration
+	name    string
 }
 
 // Options configure a service.
@@ -66,10 +66,10 @@ type Options struct {
 	Releasers int
 	// Random returns numbers from 0 up to 1, which spread repeated attempts; nil does not spread them.
 	Random func() float64
-	// Barred returns why a pool allocates nothing to new owners; nil never does.
-	Barred func(ctx context.Context, pool string) error
-	// Gone reports whether the caller of a request has disconnected; nil never does.
-	Gone func(ctx context.Context) bool
+	// Disabled returns why a pool allocates nothing to new owners; nil never does.
+	Disabled func(ctx context.Context, pool string) error
+	// Disconnected reports whether the caller of a request has disconnected; nil never does.
+	Disconnected func(ctx context.Context) bool
 	// Report is told of failures in the background; nil ignores them.
 	Report func(network.Owner, error)
 }
@@ -81,7 +81,7 @@ type Service struct {
 	active  atomic.Pointer[configuration]
 
 	// owners serializes the work of this process for each owner, and calls joins equal requests.
-	owners ledger.Keyed[string]
+	owners ledger.KeyedLocks[string]
 	calls  singleflight.Group
 
 	work       workers
@@ -105,8 +105,8 @@ func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
 	if o.Report == nil {
 		o.Report = func(network.Owner, error) {}
 	}
-	if o.Gone == nil {
-		o.Gone = func(context.Context) bool { return false }
+	if o.Disconnected == nil {
+		o.Disconnected = func(context.Context) bool { return false }
 	}
 	s := &Service{ledger: l, options: o, started: o.Clock.Now()}
 	s.reconciler.init(s)
@@ -129,7 +129,7 @@ func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
 	maps.Copy(next.clouds, clouds)
 	for name, pool := range pools {
 		if next.pools[name] = pool; pool.Cloud != nil && pool.CloudName != "" {
-			next.clouds[pool.CloudName] = Cloud{Cloud: pool.Cloud, Gate: pool.Gate, Settle: pool.Settle}
+			next.clouds[pool.CloudName] = Cloud{Cloud: pool.Cloud, Limiter: pool.Limiter, Settle: pool.Settle}
 		}
 	}
 	s.active.Store(&next)
@@ -160,7 +160,7 @@ func (s *Service) backend(a network.Allocation) (Cloud, error) {
 	}
 	name := cmp.Or(a.Cloud, pool.CloudName)
 	if name == "" {
-		return Cloud{pool.Cloud, pool.Gate, pool.Settle, ""}, nil
+		return Cloud{pool.Cloud, pool.Limiter, pool.Settle, ""}, nil
 	}
 	of, known := s.active.Load().clouds[name]
 	if !known {
@@ -171,12 +171,12 @@ func (s *Service) backend(a network.Allocation) (Cloud, error) {
 	return of, nil
 }
 
-// Loads returns the loads of the gates of all clouds with a name.
+// Loads returns the loads of all clouds with a name.
 func (s *Service) Loads() map[string]Load {
 	loads := map[string]Load{}
 	for name, of := range s.active.Load().clouds {
-		if of.Gate != nil {
-			loads[name] = of.Gate.Load()
+		if of.Limiter != nil {
+			loads[name] = of.Limiter.Load()
 		}
 	}
 	return loads
@@ -225,9 +225,9 @@ type Request struct {
 	// Preempt takes a requested address from another owner of the same contract, because its caller manages the
 	// addresses.
 	Preempt bool
-	// Held requires that the owner holds something already, since the caller has skipped checks for new owners. Otherwise the error wraps
+	// MustHold requires that the owner holds something already, since the caller has skipped checks for new owners. Otherwise the error wraps
 	// network.ErrNotHeld.
-	Held bool
+	MustHold bool
 	// Created is set if this request has made the allocation; nil is ignored.
 	Created *bool
 	// Arrived is when the request arrived; zero means when the service was called.
@@ -239,9 +239,9 @@ func (s *Service) Get(ctx context.Context, owner network.Owner) (network.Allocat
 	return s.ledger.Get(ctx, owner)
 }
 
-// At returns the allocation of an address. The error wraps network.ErrNotHeld.
-func (s *Service) At(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
-	return s.ledger.At(ctx, pool, address)
+// ByAddress returns the allocation of an address. The error wraps network.ErrNotHeld.
+func (s *Service) ByAddress(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
+	return s.ledger.ByAddress(ctx, pool, address)
 }
 
 // Owned returns the allocations of the owner's contract for all owners with the given owner's key as a prefix. It fails
@@ -357,10 +357,10 @@ func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
 // errHeld ends an update that changes nothing.
 var errHeld = errors.New("it is held by another holder")
 
-// Quit changes the holder of an allocation, and releases it in the same commit if change requests it. It does nothing
+// Unclaim changes the holder of an allocation, and releases it in the same commit if change requests it. It does nothing
 // if change reports that the allocation belongs to another holder, or if the owner has none. It fails if the ledger
 // does.
-func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*network.Holder) (own, over bool)) error {
+func (s *Service) Unclaim(ctx context.Context, owner network.Owner, change func(*network.Holder) (own, over bool)) error {
 	over := false
 	a, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
 		if a.State == network.Releasing {
@@ -386,8 +386,8 @@ func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*ne
 	})
 }
 
-// releaseIf releases the allocation of an owner if the function returns true. Without bury, the owner may return at once.
-func (s *Service) releaseIf(ctx context.Context, owner network.Owner, bury bool, is func(network.Allocation) bool) error {
+// releaseIf releases the allocation of an owner if the function returns true. Without tombstone, the owner may return at once.
+func (s *Service) releaseIf(ctx context.Context, owner network.Owner, tombstone bool, is func(network.Allocation) bool) error {
 	done, err := s.work.begin(true)
 	if err != nil {
 		return err
@@ -399,7 +399,7 @@ func (s *Service) releaseIf(ctx context.Context, owner network.Owner, bury bool,
 			err = fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
 		} else {
 			defer unlock()
-			err = s.recordRelease(ctx, owner, bury, is)
+			err = s.recordRelease(ctx, owner, tombstone, is)
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			s.options.Report(owner, err)
@@ -409,16 +409,16 @@ func (s *Service) releaseIf(ctx context.Context, owner network.Owner, bury bool,
 }
 
 // recordRelease records a release. Without a cloud it is complete then.
-func (s *Service) recordRelease(ctx context.Context, owner network.Owner, bury bool, is func(network.Allocation) bool) error {
+func (s *Service) recordRelease(ctx context.Context, owner network.Owner, tombstone bool, is func(network.Allocation) bool) error {
 	now := s.options.Clock.Now()
-	left, err := s.ledger.ReleaseIf(ctx, owner, now, bury, func(a network.Allocation) (time.Time, ledger.Release) {
+	left, err := s.ledger.ReleaseIf(ctx, owner, now, tombstone, func(a network.Allocation) (time.Time, ledger.Release) {
 		if !is(a) {
 			return now, ledger.Kept
 		}
 		pool, err := s.pool(a.Pool)
 		of, unknown := s.backend(a)
 		if err == nil && unknown == nil && of.Cloud == nil {
-			return now.Add(pool.Rest), ledger.Forgotten
+			return now.Add(pool.Quarantine), ledger.Deleted
 		}
 		return now, ledger.Marked
 	})
@@ -434,7 +434,7 @@ func (s *Service) detach(ctx context.Context, owner network.Owner, work func(con
 	release, done := serving.Hold(ctx), make(chan error, 1)
 	go func() {
 		defer release()
-		done <- s.within(ctx, owner, s.options.Budget, work)
+		done <- s.withBudget(ctx, owner, s.options.Budget, work)
 	}()
 	select {
 	case err := <-done:
@@ -444,16 +444,16 @@ func (s *Service) detach(ctx context.Context, owner network.Owner, work func(con
 	}
 }
 
-// within runs work with a time limit of its own. A panic is an error.
-func (s *Service) within(ctx context.Context, owner network.Owner, limit time.Duration, work func(context.Context) error) (err error) {
+// withBudget runs work with a time limit of its own. A panic is an error.
+func (s *Service) withBudget(ctx context.Context, owner network.Owner, limit time.Duration, work func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	defer s.survive(owner, &err)
+	defer s.recoverPanic(owner, &err)
 	return work(ctx)
 }
 
-// survive turns a panic into an error; it is deferred.
-func (s *Service) survive(owner network.Owner, err *error) {
+// recoverPanic turns a panic into an error; it is deferred.
+func (s *Service) recoverPanic(owner network.Owner, err *error) {
 	if panicked := recover(); panicked != nil {
 		*err = fmt.Errorf("%w: a bug: %v", network.ErrUnavailable, panicked)
 		s.options.Report(owner, *err)
@@ -477,7 +477,7 @@ func (s *Service) Run(ctx context.Context) { s.reconciler.run(ctx) }
 // Recover rolls back requests that were interrupted before the server started, and continues releases. It calls no
 // cloud: Run does. An owner that returns before its intent is unbound gets the same again. Requests may be served
 // concurrently. It fails if the ledger cannot be read.
-func (s *Service) Recover(ctx context.Context) error { return s.reconciler.look(ctx, true) }
+func (s *Service) Recover(ctx context.Context) error { return s.reconciler.scan(ctx, true) }
 
 // Pending returns the number of releases that the clouds have not confirmed.
 func (s *Service) Pending() int {
@@ -495,15 +495,15 @@ type workers struct {
 	idle          chan struct{}
 }
 
-// errEnds is the error of work that does not begin because the service ends.
-var errEnds = fmt.Errorf("%w: the server ends", network.ErrUnavailable)
+// errShuttingDown is the error of work that does not begin because the service ends.
+var errShuttingDown = fmt.Errorf("%w: the server ends", network.ErrUnavailable)
 
 // begin counts work; releases may begin until all other work has ended. The returned function ends it.
 func (w *workers) begin(release bool) (done func(), err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.ended || w.ending && !release {
-		return nil, errEnds
+		return nil, errShuttingDown
 	}
 	w.running++
 	return func() {

@@ -86,7 +86,7 @@ func TestPreemptAtEndOfQuarantine(t *testing.T) {
 	w.commits.done = sync.OnceFunc(func() { close(committed); time.Sleep(10 * time.Millisecond) })
 	go func() {
 		defer close(woken)
-		if n, err := w.ledger.Wake(t.Context(), w.clock.Now().Add(2*rest)); n != 1 || err != nil {
+		if n, err := w.ledger.Expire(t.Context(), w.clock.Now().Add(2*rest)); n != 1 || err != nil {
 			t.Errorf("%d have woken, and the error is %v", n, err)
 		}
 	}()

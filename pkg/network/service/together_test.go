@@ -100,7 +100,7 @@ func TestOneOwnerAfterFailedGroup(t *testing.T) {
 			return err
 		},
 		"a new life of the server": func(w *world) error {
-			w.restart(map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}})
+			w.restart(map[string]service.Pool{"plain": {Quarantine: rest}, "cloudy": {Cloud: w.cloud, Quarantine: rest}})
 			if err := w.Recover(t.Context()); err != nil {
 				return err
 			}
@@ -230,7 +230,7 @@ func TestRemovedPool(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	a := w.allocate(request("cloudy", "a"))
-	w.Configure(map[string]service.Pool{"plain": {Rest: rest}}, nil)
+	w.Configure(map[string]service.Pool{"plain": {Quarantine: rest}}, nil)
 	if _, err := w.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnknownPool) {
 		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
 	}
@@ -272,7 +272,7 @@ func TestReleaseOnAnotherServerDuringBind(t *testing.T) {
 
 	w.cloud.hook = func(call string, a network.Allocation) error {
 		if call == "bind b" {
-			return w.ledger.Forget(context.WithoutCancel(t.Context()), a.Owner, w.clock.Now(), w.clock.Now())
+			return w.ledger.Delete(context.WithoutCancel(t.Context()), a.Owner, w.clock.Now(), w.clock.Now())
 		}
 		return nil
 	}

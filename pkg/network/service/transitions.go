@@ -15,7 +15,7 @@ import (
 // The states of an allocation, and who changes them. Each line is one commit that compares the rows it changes.
 //
 //	from       to         by                                   condition
-//	-          intended   request, pool with a cloud           all things free or past their quarantine, quotas not exceeded, not released since
+//	-          intended   request, pool with a cloud           all resources free or past their quarantine, quotas not exceeded, not released since
 //	                                                           the request arrived, caller connected
 //	-          bound      request, pool without a cloud        the same
 //	intended   intended   worker, before a call of the cloud   worker written; bindUntil not before the end of the call's effect
@@ -25,7 +25,7 @@ import (
 //	intended   releasing  worker, reconciler                   refused; or the request has ended without an answer
 //	bound      releasing  release, preemption                  release by the owner; preemption by a connected caller of the contract
 //	releasing  intended   request of the owner for the same    before bindUntil: no unbind has been sent
-//	releasing  -          worker, reconciler                   an unbind that was sent after bindUntil and succeeded; things in quarantine
+//	releasing  -          worker, reconciler                   an unbind that was sent after bindUntil and succeeded; resources in quarantine
 //
 // The worker is the server that a row names. Another server takes a row over when the worker's lease has ended.
 
@@ -48,7 +48,7 @@ func next(a network.Allocation, owned, retried bool, now time.Time, abandoned ti
 	case a.State == network.Bound:
 		return nothing, time.Time{}
 	case !owned:
-		return wait, now.Add(anothersWork)
+		return wait, now.Add(workerCheck)
 	case a.State == network.Releasing && a.BindUntil.After(now):
 		return wait, a.BindUntil
 	case a.State == network.Releasing:
@@ -59,20 +59,20 @@ func next(a network.Allocation, owned, retried bool, now time.Time, abandoned ti
 	return undo, time.Time{}
 }
 
-// anothersWork is the interval between checks of another server's work. It can be long, because the end of a lease is
+// workerCheck is the interval between checks of another server's work. It can be long, because the end of a lease is
 // noticed at once.
-const anothersWork = time.Minute
+const workerCheck = time.Minute
 
-// errGivenBack is the error of an allocation that was released while the cloud was called.
-var errGivenBack = fmt.Errorf("%w: it was released at the same time; retry", network.ErrUnavailable)
+// errReleased is the error of an allocation that was released while the cloud was called.
+var errReleased = fmt.Errorf("%w: it was released at the same time; retry", network.ErrUnavailable)
 
-// known reports whether the cloud has confirmed that it has an allocation.
-func known(b network.Binding) bool {
+// confirmed reports whether the cloud has confirmed that it has an allocation.
+func confirmed(b network.Binding) bool {
 	return len(b.Reference) > 0 || len(b.MAC) > 0 || len(b.Addresses) > 0 || b.VLAN != 0
 }
 
-// final reports whether an error of a call leaves nothing to be tried again.
-func final(err error) bool {
+// permanent reports whether an error of a call leaves nothing to be tried again.
+func permanent(err error) bool {
 	return errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent)
 }
 

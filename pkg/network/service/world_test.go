@@ -139,7 +139,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.commits.count = 0
-	w.Service = service.New(w.ledger, map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}}, service.Options{
+	w.Service = service.New(w.ledger, map[string]service.Pool{"plain": {Quarantine: rest}, "cloudy": {Cloud: w.cloud, Quarantine: rest}}, service.Options{
 		Clock: w.clock, Releasers: 2,
 		Report: func(owner network.Owner, err error) {
 			w.mutex.Lock()

@@ -33,8 +33,8 @@ func ReadNamed(paths ...string) ([]source.File, error) {
 	return files, err
 }
 
-// LeftAlone returns the files that Read ignores, without attachments. It fails like Read.
-func LeftAlone(paths ...string) ([]string, error) {
+// Ignored returns the files that Read ignores, without attachments. It fails like Read.
+func Ignored(paths ...string) ([]string, error) {
 	_, left, err := read(paths, disk.ReadFile)
 	return left, err
 }

@@ -38,7 +38,7 @@ func TestFilesThatAreNoProfiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"begun.yaml", "broken.yaml", "empty.yaml", "json.yaml", "profile.yaml", "slip.yaml"}, read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
-	left, err := folder.LeftAlone(in)
+	left, err := folder.Ignored(in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,10 @@ import (
 type Attempts struct {
 	// Read reads the files with the documents.
 	Read func() ([]source.File, error)
-	// LeftAlone returns files in folders that Read ignores because they are no documents. It may be nil.
-	LeftAlone func() []string
-	Metrics   *Metrics
-	Log       logr.Logger
+	// Ignored returns files in folders that Read ignores because they are no documents. It may be nil.
+	Ignored func() []string
+	Metrics *Metrics
+	Log     logr.Logger
 
 	// mutex guards the last attempt.
 	mutex   sync.Mutex
@@ -66,8 +66,8 @@ func (a *Attempts) Load(ctx context.Context, again func(error) bool, activate fu
 // Activated logs and counts the new active documents. hash identifies all of them together.
 func (a *Attempts) Activated(summaries []string, hash string, warnings source.Findings, keysAndValues ...any) {
 	a.Log.Info("Activated profiles", append([]any{"profiles", summaries, "hash", hash}, keysAndValues...)...)
-	if a.LeftAlone != nil {
-		if left := a.LeftAlone(); len(left) > 0 {
+	if a.Ignored != nil {
+		if left := a.Ignored(); len(left) > 0 {
 			a.Log.Info("Ignored files without apiVersion and kind", "files", left)
 		}
 	}

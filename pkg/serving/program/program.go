@@ -156,9 +156,9 @@ type Documents []string
 // Read returns the files. It fails if a file or folder is unreadable.
 func (d Documents) Read() ([]source.File, error) { return folder.Read(d...) }
 
-// LeftAlone returns the ignored files, which contain no documents. Read reports unreadable files.
-func (d Documents) LeftAlone() []string {
-	left, _ := folder.LeftAlone(d...)
+// Ignored returns the ignored files, which contain no documents. Read reports unreadable files.
+func (d Documents) Ignored() []string {
+	left, _ := folder.Ignored(d...)
 	return left
 }
 

@@ -46,7 +46,7 @@ func testAgain(t *testing.T, open Open) {
 		{of: "net/a", err: network.ErrTaken}, // somebody else had it last
 		{of: "net/b"},
 	} {
-		if err := l.Forget(t.Context(), first.Owner, now, until); err != nil {
+		if err := l.Delete(t.Context(), first.Owner, now, until); err != nil {
 			t.Fatal(err)
 		}
 		closing(t, store)
@@ -72,7 +72,7 @@ func testAgain(t *testing.T, open Open) {
 		}
 	}
 	defer closing(t, store)
-	if got, err := l.Wake(t.Context(), until); got != 3 || err != nil {
+	if got, err := l.Expire(t.Context(), until); got != 3 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 3: of what was given again, only the addresses of the other family rested on", got, err)
 	}
 	if got := l.Taken("pool"); got != 2 {
@@ -95,7 +95,7 @@ func testRestOfNobody(t *testing.T, open Open) {
 	if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
-	if got, err := l.Wake(t.Context(), until); got != 1 || err != nil {
+	if got, err := l.Expire(t.Context(), until); got != 1 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 1", got, err)
 	}
 	reserve(t, l, in)
@@ -107,7 +107,7 @@ func testAgainInVain(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	reserve(t, l, wanting("a", "10.0.0.5"))
 	reserve(t, l, wanting("b", "fd00::9"))
-	if err := l.Forget(t.Context(), owner("a"), now, until); err != nil {
+	if err := l.Delete(t.Context(), owner("a"), now, until); err != nil {
 		t.Fatal(err)
 	}
 	in := wanting("a", "10.0.0.5")
@@ -121,7 +121,7 @@ func testAgainInVain(t *testing.T, open Open) {
 	if _, _, err := l.Reserve(t.Context(), wanting("c", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("another owner: got error %v, want %v", err, network.ErrTaken)
 	}
-	if got, err := l.Wake(t.Context(), until); got != 4 || err != nil {
+	if got, err := l.Expire(t.Context(), until); got != 4 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 4", got, err)
 	}
 	reserve(t, l, wanting("c", "10.0.0.5"))
@@ -138,7 +138,7 @@ func testAgainAmongTwo(t *testing.T, open Open) {
 			_, _, err := one.Reserve(t.Context(), in)
 			return err == nil
 		})
-		if err := one.Forget(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
+		if err := one.Delete(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range servers {
@@ -149,14 +149,14 @@ func testAgainAmongTwo(t *testing.T, open Open) {
 		if _, _, err := one.Reserve(t.Context(), in); err != nil {
 			t.Fatalf("allocation on the releasing server fails without a delay: %v", err)
 		}
-		if err := two.Forget(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
+		if err := two.Delete(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	end := now.Add(time.Hour)
 	eventually(t, "all is free on both", func() bool {
 		for _, l := range servers {
-			if _, err := l.Wake(t.Context(), end); err != nil {
+			if _, err := l.Expire(t.Context(), end); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -60,7 +60,7 @@ func testIdempotent(t *testing.T, open Open) {
 	if got := l.Taken("pool"); got != 2 {
 		t.Errorf("got %d taken, want 2", got)
 	}
-	found, err := l.At(t.Context(), "pool", netip.MustParseAddr("fd00::1"))
+	found, err := l.ByAddress(t.Context(), "pool", netip.MustParseAddr("fd00::1"))
 	if err != nil || found.Owner != first.Owner {
 		t.Errorf("at fd00::1: got %v and %v", found.Owner, err)
 	}
@@ -120,7 +120,7 @@ func testExhausted(t *testing.T, open Open) {
 	if got := show(reserve(t, l, in)); !strings.HasPrefix(got, "fd00::1 ") {
 		t.Errorf("got %s: the other family must not be taken by what was refused", got)
 	}
-	if err := l.Forget(t.Context(), owner("2"), now, now); err != nil {
+	if err := l.Delete(t.Context(), owner("2"), now, now); err != nil {
 		t.Fatal(err)
 	}
 	in = intent("last")
@@ -149,7 +149,7 @@ func testRest(t *testing.T, open Open) {
 	want.Addresses = []netip.Addr{netip.MustParseAddr("10.0.0.5")}
 	reserve(t, l, want)
 	until := now.Add(time.Minute)
-	if err := l.Forget(t.Context(), owner("a"), now, until); err != nil {
+	if err := l.Delete(t.Context(), owner("a"), now, until); err != nil {
 		t.Fatal(err)
 	}
 	other := want
@@ -157,21 +157,21 @@ func testRest(t *testing.T, open Open) {
 	if _, _, err := l.Reserve(t.Context(), other); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("while it rests: got error %v, want %v", err, network.ErrTaken)
 	}
-	if _, err := l.At(t.Context(), "pool", want.Addresses[0]); !errors.Is(err, network.ErrNotHeld) {
+	if _, err := l.ByAddress(t.Context(), "pool", want.Addresses[0]); !errors.Is(err, network.ErrNotHeld) {
 		t.Errorf("while it rests: got error %v, want %v", err, network.ErrNotHeld)
 	}
 	for _, c := range []struct {
 		at   time.Time
 		want int
 	}{{until.Add(-time.Second), 0}, {until, 4}, {until, 0}} {
-		if got, err := l.Wake(t.Context(), c.at); got != c.want || err != nil {
+		if got, err := l.Expire(t.Context(), c.at); got != c.want || err != nil {
 			t.Errorf("at %s: got %d rows awake and %v, want %d", c.at, got, err, c.want)
 		}
 	}
 	if got := show(reserve(t, l, other)); !strings.HasPrefix(got, "10.0.0.5 ") {
 		t.Errorf("got %s after the rest", got)
 	}
-	if err := l.Forget(t.Context(), owner("nobody"), now, until); err != nil {
+	if err := l.Delete(t.Context(), owner("nobody"), now, until); err != nil {
 		t.Errorf("forgetting an owner without an allocation fails: %v", err)
 	}
 }
@@ -223,7 +223,7 @@ func testManyCallers(t *testing.T, open Open) {
 					t.Errorf("reserving for %s: %v", of, err)
 				}
 				if i%4 == 3 && caller%2 == 0 {
-					if err := l.Forget(t.Context(), owner(of), now, now); err != nil {
+					if err := l.Delete(t.Context(), owner(of), now, now); err != nil {
 						t.Errorf("forgetting %s: %v", of, err)
 					}
 				}
@@ -269,7 +269,7 @@ func testRestart(t *testing.T, open Open) {
 	l := openLedger(t, store)
 	kept := reserve(t, l, intent("a"))
 	reserve(t, l, intent("b"))
-	if err := l.Forget(t.Context(), owner("b"), now, now.Add(time.Minute)); err != nil {
+	if err := l.Delete(t.Context(), owner("b"), now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	closing(t, store)
@@ -285,7 +285,7 @@ func testRestart(t *testing.T, open Open) {
 		!strings.HasSuffix(got, " 102") {
 		t.Errorf("got %s, want nothing that is held or rests", got)
 	}
-	if got, err := l.Wake(t.Context(), now.Add(time.Hour)); got != 4 || err != nil {
+	if got, err := l.Expire(t.Context(), now.Add(time.Hour)); got != 4 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 4", got, err)
 	}
 }
@@ -310,7 +310,7 @@ func consistent(t *testing.T, l *ledger.Ledger) int {
 		things := []string{a.MAC.String(), fmt.Sprintf("%v %d", a.Trunk, a.VLAN)}
 		for _, address := range a.Addresses {
 			things = append(things, address.String())
-			at, err := l.At(context.WithoutCancel(t.Context()), a.Pool, address)
+			at, err := l.ByAddress(context.WithoutCancel(t.Context()), a.Pool, address)
 			if err != nil || at.Owner != a.Owner {
 				t.Errorf("the row of %s has the owner %v (%v), want %v", address, at.Owner, err, a.Owner)
 			}

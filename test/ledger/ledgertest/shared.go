@@ -80,7 +80,7 @@ func testReleasesAreSeen(t *testing.T, open Open) {
 	if _, _, err := two.Reserve(t.Context(), ipv4("more")); !errors.Is(err, network.ErrExhausted) {
 		t.Errorf("got error %v, want %v", err, network.ErrExhausted)
 	}
-	if err := one.Forget(t.Context(), owner("2"), now, now); err != nil {
+	if err := one.Delete(t.Context(), owner("2"), now, now); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the second server knows of the release", func() bool { return two.Taken("pool") == size-1 })
@@ -97,19 +97,19 @@ func testRestIsSeen(t *testing.T, open Open) {
 	one, two := following(t, open(t)), following(t, open(t))
 	given := reserve(t, one, intent("a"))
 	until := now.Add(time.Minute)
-	if err := one.Forget(t.Context(), given.Owner, now, until); err != nil {
+	if err := one.Delete(t.Context(), given.Owner, now, until); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second server knows of the rest", func() bool { return two.Usage("pool").Resting == 2 })
+	eventually(t, "the second server knows of the rest", func() bool { return two.Usage("pool").Quarantined == 2 })
 	// It is the first one's turn to wake it; the second one does so when that does not.
-	if got, err := two.Wake(t.Context(), until); got != 0 || err != nil {
+	if got, err := two.Expire(t.Context(), until); got != 0 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 0", got, err)
 	}
-	if got, err := two.Wake(t.Context(), until.Add(time.Minute)); got != 4 || err != nil {
+	if got, err := two.Expire(t.Context(), until.Add(time.Minute)); got != 4 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 4", got, err)
 	}
 	eventually(t, "the first server knows that it is free", func() bool { return one.Taken("pool") == 0 })
-	if got, err := one.Wake(t.Context(), until.Add(time.Minute)); got != 0 || err != nil {
+	if got, err := one.Expire(t.Context(), until.Add(time.Minute)); got != 0 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 0", got, err)
 	}
 }
@@ -124,12 +124,12 @@ func testReleasesAreFound(t *testing.T, open Open) {
 	named.Addresses = []netip.Addr{netip.MustParseAddr("10.0.0.5")}
 	reserve(t, one, named)
 	two := openLedger(t, other)
-	if err := one.Forget(t.Context(), owner("a"), now, now); err != nil {
+	if err := one.Delete(t.Context(), owner("a"), now, now); err != nil {
 		t.Fatal(err)
 	}
 	named.Owner = owner("b")
 	reserve(t, two, named)
-	if err := two.Forget(t.Context(), owner("b"), now, now); err != nil {
+	if err := two.Delete(t.Context(), owner("b"), now, now); err != nil {
 		t.Fatal(err)
 	}
 	named.Owner = owner("c")
@@ -162,7 +162,7 @@ func testOneOwner(t *testing.T, open Open) {
 		if diff := cmp.Diff(got[0], got[1], comparing); diff != "" || fresh.Load() != 1 {
 			t.Fatalf("round %d: %d were fresh (-first +second):\n%s", round, fresh.Load(), diff)
 		}
-		if err := servers[round%2].Forget(t.Context(), in.Owner, now, now); err != nil {
+		if err := servers[round%2].Delete(t.Context(), in.Owner, now, now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +196,7 @@ func testExhaustedTogether(t *testing.T, open Open) {
 					t.Errorf("%s was allocated to both %v and %v", a.Addresses[0], other, in.Owner)
 				}
 				holders.Delete(a.Addresses[0])
-				if err := l.Forget(t.Context(), in.Owner, now, now); err != nil {
+				if err := l.Delete(t.Context(), in.Owner, now, now); err != nil {
 					t.Error(err)
 				}
 			}
@@ -272,7 +272,7 @@ func testLostAnswers(t *testing.T, open Open) {
 				}
 				until(func(l *ledger.Ledger) error { _, _, err := l.Reserve(t.Context(), in); return err })
 				if n%2 == 0 {
-					until(func(l *ledger.Ledger) error { return l.Forget(t.Context(), in.Owner, now, now) })
+					until(func(l *ledger.Ledger) error { return l.Delete(t.Context(), in.Owner, now, now) })
 				}
 			}
 		})
@@ -284,7 +284,7 @@ func testLostAnswers(t *testing.T, open Open) {
 			t.Errorf("got %d allocations, want %d", got, 8*10)
 		}
 		eventually(t, fmt.Sprintf("server %d knows what is taken", i), func() bool {
-			if _, err := l.Wake(t.Context(), now); err != nil {
+			if _, err := l.Expire(t.Context(), now); err != nil {
 				t.Error(err)
 			}
 			return l.Taken("large") == 8*10
@@ -425,7 +425,7 @@ func testQuotaAmongTwo(t *testing.T, open Open) {
 					seen = most.Load()
 				}
 				held.Add(-1)
-				if err := servers[(caller+1)%2].Forget(t.Context(), in.Owner, now, now); err != nil {
+				if err := servers[(caller+1)%2].Delete(t.Context(), in.Owner, now, now); err != nil {
 					t.Error(err)
 				}
 			}

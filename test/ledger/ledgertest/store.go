@@ -70,8 +70,8 @@ func testTwice(t *testing.T, open Open) {
 		{{Key: "b", Was: one}, {Key: "a", Value: one}, {Key: "b", Value: two}},
 		append(others, ledger.Change{Key: "c0"}),
 	} {
-		if err := store.Commit(t.Context(), changes...); !errors.Is(err, ledger.ErrTwice) {
-			t.Errorf("commit %d: got error %v, want %v", i, err, ledger.ErrTwice)
+		if err := store.Commit(t.Context(), changes...); !errors.Is(err, ledger.ErrDuplicateKey) {
+			t.Errorf("commit %d: got error %v, want %v", i, err, ledger.ErrDuplicateKey)
 		}
 		if diff := cmp.Diff("b=1", rows(t, store, "")); diff != "" {
 			t.Errorf("rows after commit %d (-want +got):\n%s", i, diff)

@@ -33,7 +33,7 @@ type Patrol struct {
 	Log     logr.Logger
 
 	// futile delays further touches of objects that a touch did not fix.
-	futile futile
+	futile cooldowns
 }
 
 // NeedLeaderElection returns true: only the leader patrols, because two replicas would touch at twice the rate.
@@ -138,10 +138,10 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 // interval.
 const longestCooldown = 23
 
-// futile holds objects whose drift remained after a touch, because another program writes them. Each touch may roll
+// cooldowns holds objects whose drift remained after a touch, because another program writes them. Each touch may roll
 // their Pods, so the patrol skips them for one search, and for twice as many after each further futile touch. The zero
 // value holds none.
-type futile struct {
+type cooldowns struct {
 	// versions are the profiles at the previous search.
 	versions []string
 	objects  map[drift.Object]cooldown
@@ -156,7 +156,7 @@ type cooldown struct{ of, left, turn int }
 // wanted returns the objects to touch: first those that were never touched, in the order of their discovery, then those
 // touched longest ago, so that each gets its turn even if many touches are futile. It forgets objects that have not
 // drifted, and everything if the profiles have changed.
-func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
+func (f *cooldowns) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 	var versions []string
 	for _, profile := range e.Profiles() {
 		versions = append(versions, profile.Version())
@@ -182,7 +182,7 @@ func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 }
 
 // seen records the outcome of a touch.
-func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
+func (f *cooldowns) seen(o drift.Object, outcome drift.Outcome) {
 	if outcome == drift.Stays || outcome == drift.Failed {
 		of := min(2*f.objects[o].of+1, longestCooldown)
 		f.turns++
@@ -191,7 +191,7 @@ func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
 }
 
 // coolingDown returns the number of objects that the next search will not touch.
-func (f *futile) coolingDown() int {
+func (f *cooldowns) coolingDown() int {
 	count := 0
 	for _, r := range f.objects {
 		if r.left > 0 {

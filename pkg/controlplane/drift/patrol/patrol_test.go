@@ -269,7 +269,7 @@ func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 		}
 		clock.Step(time.Hour)
 	}
-	f := &futile{objects: map[drift.Object]cooldown{}}
+	f := &cooldowns{objects: map[drift.Object]cooldown{}}
 	for range 2 * longestCooldown {
 		f.seen(drift.Object{}, drift.Failed)
 	}

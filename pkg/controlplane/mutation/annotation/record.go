@@ -54,9 +54,9 @@ type Recorder struct {
 
 // NewRecorder reads the record of an object. It returns false if there is none and rules write nothing that lasts.
 func NewRecorder(o *target.Object, key string, lasts bool) (Recorder, bool) {
-	here, there := o.Document.CameText("metadata", "annotations", key), ""
+	here, there := o.Document.OriginalText("metadata", "annotations", key), ""
 	if here == "" {
-		there = o.Old.CameText("metadata", "annotations", key)
+		there = o.Old.OriginalText("metadata", "annotations", key)
 	}
 	known := readRecord(here, there)
 	if len(known) == 0 && !lasts {

@@ -339,7 +339,7 @@ func (c *profileCompiler) fill(compiled *mutation.Rule, r v1alpha1.Rule, argumen
 func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) source.Findings {
 	compiled.Keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && compiled.Operation.KeepsByDefault
 	findings := append(mutation.DoubleWrites(compiled), mutation.CheckContract(compiled.Target, compiled, c.options.Generation)...)
-	if compiled.Override && len(findings) == 0 && mutation.Needless(compiled.Target, compiled) {
+	if compiled.Override && len(findings) == 0 && mutation.GivesUnusedReason(compiled.Target, compiled) {
 		override := scope.NodeAt(from.At, "override")
 		findings = append(findings, override.Finding(compiled.Path+".override", "is not needed: the rule writes nothing that the contract reserves").
 			Of(NeedlessOverride))

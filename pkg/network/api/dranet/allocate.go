@@ -52,13 +52,13 @@ func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
 	}
 	config := r.config()
 	if err := config.Validate(); err != nil {
-		return nil, bad("the configuration is not valid: %s", err)
+		return nil, badRequest("the configuration is not valid: %s", err)
 	}
 	a := &allocation{handler: h, request: r, policy: h.Policy(), claim: uid, subject: r.subject(uid, r.node(h.Node))}
 	if config.Profile == "" {
-		return device.Config{}, a.denied(ctx)
+		return device.Config{}, a.checkDenials(ctx)
 	}
-	a.search = search{who: identify(r.Device), as: config.Interface.Name, addresses: addresses(r.listed()), single: r.single()}
+	a.search = search{who: identify(r.Device), as: config.Interface.Name, addresses: addresses(r.listed()), single: r.hasOneDevice()}
 	// A request that identifies the same device differently must find this one's allocation.
 	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
@@ -83,19 +83,19 @@ func (a *allocation) decide(ctx context.Context, name string) (device.Config, er
 		return device.Config{}, err
 	}
 	if a.held == nil {
-		if err := a.denied(ctx); err != nil {
+		if err := a.checkDenials(ctx); err != nil {
 			return device.Config{}, err
 		}
 	}
 	profile := a.policy.Profile(name)
 	if profile == nil {
-		return device.Config{}, unknown(name, a.policy.ProfileNames())
+		return device.Config{}, unknownProfile(name, a.policy.ProfileNames())
 	}
-	return a.give(ctx, profile)
+	return a.allocateFromPools(ctx, profile)
 }
 
-// denied asks the rules of the author.
-func (a *allocation) denied(ctx context.Context) error {
+// checkDenials asks the rules of the author.
+func (a *allocation) checkDenials(ctx context.Context) error {
 	denial, err := a.policy.Deny(ctx, a.subject)
 	if denial == nil || err != nil {
 		return err
@@ -103,9 +103,9 @@ func (a *allocation) denied(ctx context.Context) error {
 	return &api.Problem{Status: denial.Code, Message: denial.Message}
 }
 
-// unknown returns the problem of an unknown profile.
-func unknown(name string, known []string) error {
-	return api.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ThereAre(known))
+// unknownProfile returns the problem of an unknown profile.
+func unknownProfile(name string, known []string) error {
+	return api.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ListKnown(known))
 }
 
 // find finds the owner of the allocation, old or new.
@@ -132,18 +132,18 @@ func (a *allocation) find(ctx context.Context) error {
 
 func ownerOf(key string) network.Owner { return network.Owner{Contract: contract, Key: key} }
 
-// give allocates from the first pool of the profile that has something left.
-func (a *allocation) give(ctx context.Context, profile *policy.Profile) (device.Config, error) {
+// allocateFromPools allocates from the first pool of the profile that has something left.
+func (a *allocation) allocateFromPools(ctx context.Context, profile *policy.Profile) (device.Config, error) {
 	pools, err := a.pools(profile)
 	if err != nil {
 		return device.Config{}, err
 	}
 	if len(pools) == 0 {
-		return a.giveNothing(ctx, profile)
+		return a.answerWithoutPools(ctx, profile)
 	}
 	var empty []string
 	for _, pool := range pools {
-		answer, err := a.giveFrom(ctx, profile, pool)
+		answer, err := a.allocateFrom(ctx, profile, pool)
 		if !errors.Is(err, network.ErrExhausted) {
 			return answer, err
 		}
@@ -152,27 +152,27 @@ func (a *allocation) give(ctx context.Context, profile *policy.Profile) (device.
 	return device.Config{}, fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
 }
 
-// giveNothing answers with the configuration of a profile that has no pools.
-func (a *allocation) giveNothing(ctx context.Context, profile *policy.Profile) (device.Config, error) {
+// answerWithoutPools answers with the configuration of a profile that has no pools.
+func (a *allocation) answerWithoutPools(ctx context.Context, profile *policy.Profile) (device.Config, error) {
 	if profile.Elsewhere {
 		return device.Config{}, api.Problemf(http.StatusNotFound, "the profile %s has no pool for this node", profile.Name)
 	}
-	answer, err := a.extra(ctx, profile, a.subject)
+	answer, err := a.settings(ctx, profile, a.subject)
 	if err != nil {
 		return device.Config{}, err
 	}
 	return answer, a.check(ctx, profile, &policy.Pool{}, answer)
 }
 
-// extra returns the settings of the profile without those of its pools.
-func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s policy.Subject) (device.Config, error) {
+// settings returns the settings of the profile without those of its pools.
+func (a *allocation) settings(ctx context.Context, profile *policy.Profile, s policy.Subject) (device.Config, error) {
 	extra, err := profile.Config(ctx, s)
 	if err != nil {
 		return device.Config{}, err
 	}
 	extra.Profile = ""
 	if err := extra.Validate(); err != nil {
-		return device.Config{}, broken("the profile "+profile.Name, err)
+		return device.Config{}, invalidResponse("the profile "+profile.Name, err)
 	}
 	return extra, nil
 }
@@ -180,22 +180,22 @@ func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s polic
 // pools returns the possible pools: the pool of the existing allocation, or the pools with the requested addresses.
 func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 	if a.held == nil {
-		return place(profile, a.listed())
+		return matchPools(profile, a.listed())
 	}
 	pool := a.policy.Pool(a.held.Pool)
 	if pool == nil {
 		return nil, fmt.Errorf("%w %q, which already gave the device %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
 	}
-	if asked := a.lacks(*a.held); asked.IsValid() {
+	if asked := a.missingAddress(*a.held); asked.IsValid() {
 		return nil, api.Problemf(http.StatusConflict, "%s is requested, but the device has %s", asked, a.held.Addresses)
 	}
 	return []*policy.Pool{pool}, nil
 }
 
-func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool *policy.Pool) (device.Config, error) {
+func (a *allocation) allocateFrom(ctx context.Context, profile *policy.Profile, pool *policy.Pool) (device.Config, error) {
 	s := a.subject
 	s.Pool = pool.Name
-	extra, err := a.extra(ctx, profile, s)
+	extra, err := a.settings(ctx, profile, s)
 	if err != nil {
 		return device.Config{}, err
 	}
@@ -204,16 +204,16 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 			return device.Config{}, err
 		}
 	}
-	got, err := a.take(ctx, profile, pool, s)
+	got, err := a.callService(ctx, profile, pool, s)
 	if err != nil {
 		return device.Config{}, err
 	}
-	if got.Pool != pool.Name || a.lacks(got).IsValid() {
-		return a.giveOther(ctx, profile, got)
+	if got.Pool != pool.Name || a.missingAddress(got).IsValid() {
+		return a.answerConcurrent(ctx, profile, got)
 	}
-	answer := a.echo(device.Merge(pool.Config(got), extra))
+	answer := a.keepNotation(device.Merge(pool.Config(got), extra))
 	if err = answer.Validate(); err != nil {
-		err = broken("the profile "+profile.Name, err)
+		err = invalidResponse("the profile "+profile.Name, err)
 	} else {
 		err = a.check(ctx, profile, pool, answer)
 	}
@@ -228,7 +228,7 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 			return device.Config{}, err
 		}
 	}
-	return answer, a.learn(ctx, got)
+	return answer, a.addAliases(ctx, got)
 }
 
 // retract releases an allocation that this request made but cannot return, unless another request has received it.
@@ -238,18 +238,18 @@ func (a *allocation) retract(ctx context.Context, got network.Allocation) {
 	}
 }
 
-// giveOther returns the allocation that a concurrent request for the device made, if it matches this request.
-func (a *allocation) giveOther(ctx context.Context, profile *policy.Profile, got network.Allocation) (device.Config, error) {
+// answerConcurrent returns the allocation that a concurrent request for the device made, if it matches this request.
+func (a *allocation) answerConcurrent(ctx context.Context, profile *policy.Profile, got network.Allocation) (device.Config, error) {
 	a.held = &got
 	pools, err := a.pools(profile)
 	if err != nil {
 		return device.Config{}, err
 	}
-	return a.giveFrom(ctx, profile, pools[0])
+	return a.allocateFrom(ctx, profile, pools[0])
 }
 
-// lacks returns a requested address that is not part of the allocation, or the zero address.
-func (a *allocation) lacks(held network.Allocation) netip.Addr {
+// missingAddress returns a requested address that is not part of the allocation, or the zero address.
+func (a *allocation) missingAddress(held network.Allocation) netip.Addr {
 	for _, asked := range a.search.addresses {
 		if !slices.Contains(held.Addresses, asked) {
 			return asked
@@ -258,12 +258,12 @@ func (a *allocation) lacks(held network.Allocation) netip.Addr {
 	return netip.Addr{}
 }
 
-// take asks the service.
-func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *policy.Pool, s policy.Subject) (network.Allocation, error) {
+// callService asks the service.
+func (a *allocation) callService(ctx context.Context, profile *policy.Profile, pool *policy.Pool, s policy.Subject) (network.Allocation, error) {
 	r := service.Request{
 		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families,
 		Holder: a.holder(a.claim, s.Node, a.search), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
-		Held: a.held != nil, Created: &a.created,
+		MustHold: a.held != nil, Created: &a.created,
 	}
 	var err error
 	if a.held == nil {
@@ -278,8 +278,8 @@ func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *po
 	return got, nil
 }
 
-// echo writes the addresses that were asked for as they were asked for: DRANET puts the lists together by their text.
-func (a *allocation) echo(answer device.Config) device.Config {
+// keepNotation writes the addresses that were asked for as they were asked for: DRANET puts the lists together by their text.
+func (a *allocation) keepNotation(answer device.Config) device.Config {
 	asked := map[netip.Prefix]string{}
 	for _, text := range a.config().Interface.Addresses {
 		if prefix, err := device.ParsePrefix(text); err == nil {
@@ -298,8 +298,8 @@ func (a *allocation) echo(answer device.Config) device.Config {
 // mostAliases limits the stored names of a device, so that requests with ever new names cannot let its row grow.
 const mostAliases = 16
 
-// learn records further names of the device, so that a release can use them.
-func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
+// addAliases records further names of the device, so that a release can use them.
+func (a *allocation) addAliases(ctx context.Context, got network.Allocation) error {
 	more := a.holder(a.claim, a.subject.Node, a.search)
 	h := got.Holder
 	aliases := union(h.Aliases, more.Aliases)
@@ -323,46 +323,46 @@ func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
 	return err
 }
 
-// place finds the pools of the profile that have all addresses that are asked for, each with the length that the pool's addresses are written
+// matchPools finds the pools of the profile that have all addresses that are asked for, each with the length that the pool's addresses are written
 // with; all pools when none is asked for.
-func place(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error) {
+func matchPools(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error) {
 	if len(asked) == 0 {
 		return profile.Pools, nil
 	}
 	for i, prefix := range asked {
-		if err := placeOne(profile, prefix); err != nil {
-			return nil, bad("interface.addresses[%d]: %s", i, err)
+		if err := noPoolReason(profile, prefix); err != nil {
+			return nil, badRequest("interface.addresses[%d]: %s", i, err)
 		}
 		if slices.ContainsFunc(asked[:i], func(other netip.Prefix) bool { return other.Addr().BitLen() == prefix.Addr().BitLen() }) {
-			return nil, bad("interface.addresses: a device gets at most one address of each family")
+			return nil, badRequest("interface.addresses: a device gets at most one address of each family")
 		}
 	}
 	var pools []*policy.Pool
 	for _, pool := range profile.Pools {
-		if !slices.ContainsFunc(asked, func(prefix netip.Prefix) bool { return !fits(pool, prefix) }) {
+		if !slices.ContainsFunc(asked, func(prefix netip.Prefix) bool { return !poolContains(pool, prefix) }) {
 			pools = append(pools, pool)
 		}
 	}
 	if len(pools) == 0 {
-		return nil, bad("interface.addresses: they are of different pools of the profile %s", profile.Name)
+		return nil, badRequest("interface.addresses: they are of different pools of the profile %s", profile.Name)
 	}
 	return pools, nil
 }
 
-// fits reports whether an address belongs to a subnet of the pool, with its length.
-func fits(pool *policy.Pool, asked netip.Prefix) bool {
+// poolContains reports whether an address belongs to a subnet of the pool, with its length.
+func poolContains(pool *policy.Pool, asked netip.Prefix) bool {
 	return slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(asked.Addr()) && s.Prefix.Bits() == asked.Bits() })
 }
 
-// placeOne returns the reason why no pool of the profile has an address.
-func placeOne(profile *policy.Profile, asked netip.Prefix) error {
+// noPoolReason returns the reason why no pool of the profile has an address.
+func noPoolReason(profile *policy.Profile, asked netip.Prefix) error {
 	if len(profile.Families) > 0 && !slices.Contains(profile.Families, asked.Addr().BitLen()) {
 		return fmt.Errorf("the profile %s has no addresses of the family of %s", profile.Name, asked)
 	}
 	var subnets []string
 	length := -1
 	for _, pool := range profile.Pools {
-		if fits(pool, asked) {
+		if poolContains(pool, asked) {
 			return nil
 		}
 		for _, subnet := range pool.Subnets {
@@ -386,34 +386,34 @@ func placeOne(profile *policy.Profile, asked netip.Prefix) error {
 func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *policy.Pool, ours device.Config) error {
 	asked := a.config()
 	if asked.Interface.DHCP != nil && *asked.Interface.DHCP && len(profile.Pools) > 0 {
-		return bad("interface.dhcp: the profile %s allocates addresses; remove it", profile.Name)
+		return badRequest("interface.dhcp: the profile %s allocates addresses; remove it", profile.Name)
 	}
 	var facts device.Config
-	mtu, mac := clash(asked.Interface.MTU, ours.Interface.MTU), clashMAC(asked.Interface.HardwareAddr, ours.Interface.HardwareAddr, pool, a.held != nil)
+	mtu, mac := conflict(asked.Interface.MTU, ours.Interface.MTU), macConflicts(asked.Interface.HardwareAddr, ours.Interface.HardwareAddr, pool, a.held != nil)
 	if mtu || mac {
 		var err error
-		if facts, err = a.facts(ctx, a.subject.Device); err != nil {
+		if facts, err = a.configuration(ctx, a.subject.Device); err != nil {
 			return fmt.Errorf("the facts of the device: %w", err)
 		}
 	}
 	if mtu && (facts.Interface.MTU == nil || *facts.Interface.MTU != *asked.Interface.MTU) {
-		return bad("interface.mtu: %d is requested, but the profile %s has %d; remove it", *asked.Interface.MTU, profile.Name, *ours.Interface.MTU)
+		return badRequest("interface.mtu: %d is requested, but the profile %s has %d; remove it", *asked.Interface.MTU, profile.Name, *ours.Interface.MTU)
 	}
 	if mac && (facts.Interface.HardwareAddr == nil || readMAC(*facts.Interface.HardwareAddr) != readMAC(*asked.Interface.HardwareAddr)) {
-		return bad("interface.hardwareAddr: %s is requested, but the profile %s sets MAC addresses; remove it", *asked.Interface.HardwareAddr, profile.Name)
+		return badRequest("interface.hardwareAddr: %s is requested, but the profile %s sets MAC addresses; remove it", *asked.Interface.HardwareAddr, profile.Name)
 	}
 	together := device.Merge(ours, asked)
 	if err := together.Validate(); err != nil {
-		return bad("the configuration is not valid together with the profile %s: %s", profile.Name, err)
+		return badRequest("the configuration is not valid together with the profile %s: %s", profile.Name, err)
 	}
 	return nil
 }
 
-func clash(asked, ours *int32) bool { return asked != nil && ours != nil && *asked != *ours }
+func conflict(asked, ours *int32) bool { return asked != nil && ours != nil && *asked != *ours }
 
-// clashMAC reports whether the requested MAC address differs from the allocated one; before the allocation, any address
+// macConflicts reports whether the requested MAC address differs from the allocated one; before the allocation, any address
 // differs.
-func clashMAC(asked, ours *string, pool *policy.Pool, given bool) bool {
+func macConflicts(asked, ours *string, pool *policy.Pool, given bool) bool {
 	if asked == nil {
 		return false
 	}

@@ -83,7 +83,7 @@ func (w *world) step(name string, s step) {
 			w.t.Fatal(err)
 		}
 		w.clock.Step(span)
-		if _, err := w.ledger.Wake(w.t.Context(), w.clock.Now()); err != nil {
+		if _, err := w.ledger.Expire(w.t.Context(), w.clock.Now()); err != nil {
 			w.t.Fatal(err)
 		}
 	case s.Path != "":

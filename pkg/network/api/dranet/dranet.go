@@ -35,7 +35,7 @@ type handler struct {
 	api.Options
 	patience time.Duration
 	// claims serializes the requests of this process for each claim.
-	claims ledger.Keyed[string]
+	claims ledger.KeyedLocks[string]
 }
 
 // New serves the five paths of the contract. Successes are exactly 200: to DRANET everything else is a failure.
@@ -99,7 +99,7 @@ func (h *handler) attributes(ctx context.Context, d *device.Device) (any, error)
 	attributes := described.Attributes
 	maps.Copy(attributes, own)
 	if err := device.ValidateAttributes(attributes); err != nil {
-		return nil, broken("the attributes of the device", err)
+		return nil, invalidResponse("the attributes of the device", err)
 	}
 	return attributes, nil
 }
@@ -113,8 +113,8 @@ func (h *handler) describe(ctx context.Context, d device.Device) (cloud.Descript
 	return h.Service.DescribeDevice(ctx, clouds, d.MAC)
 }
 
-// facts returns the configuration of a device for all users. Profiles override clouds.
-func (h *handler) facts(ctx context.Context, d device.Device) (device.Config, error) {
+// configuration returns the configuration of a device for all users. Profiles override clouds.
+func (h *handler) configuration(ctx context.Context, d device.Device) (device.Config, error) {
 	known, err := h.describe(ctx, d)
 	if err != nil {
 		return device.Config{}, err
@@ -127,12 +127,12 @@ func (h *handler) deviceConfig(ctx context.Context, d *device.Device) (any, erro
 	if err := checkDevice(*d); err != nil {
 		return nil, err
 	}
-	config, err := h.facts(ctx, canonical(*d))
+	config, err := h.configuration(ctx, canonical(*d))
 	if err != nil {
 		return nil, err
 	}
 	if err := config.Validate(); err != nil {
-		return nil, broken("the configuration of the device", err)
+		return nil, invalidResponse("the configuration of the device", err)
 	}
 	return config, nil
 }
@@ -184,12 +184,12 @@ var statuses = []api.Status{
 
 func problemOf(err error) *api.Problem { return api.ProblemOf(err, statuses...) }
 
-func bad(format string, values ...any) *api.Problem {
+func badRequest(format string, values ...any) *api.Problem {
 	return api.Problemf(http.StatusBadRequest, format, values...)
 }
 
-// broken returns the problem of an invalid response: the author of the profile, or of Graft, must fix it.
-func broken(what string, err error) *api.Problem {
+// invalidResponse returns the problem of an invalid response: the author of the profile, or of Graft, must fix it.
+func invalidResponse(what string, err error) *api.Problem {
 	return &api.Problem{
 		Status:  http.StatusInternalServerError,
 		Message: fmt.Sprintf("the server's profile is broken: %s: %s", what, err),

@@ -29,19 +29,19 @@ func union(list, more []string) []string {
 	return all
 }
 
-// has reports whether an allocation of a claim has a name.
-func has(c network.Allocation, kind, value string) bool {
+// hasName reports whether an allocation of a claim has a name.
+func hasName(c network.Allocation, kind, value string) bool {
 	return value != "" && slices.Contains(c.Holder.Aliases, kind+"/"+value)
 }
 
-// differs reports whether it has only different names of the kind.
-func differs(c network.Allocation, kind, value string) bool {
+// hasOtherName reports whether it has only different names of the kind.
+func hasOtherName(c network.Allocation, kind, value string) bool {
 	isKind := func(alias string) bool { return strings.HasPrefix(alias, kind+"/") }
-	return value != "" && !has(c, kind, value) && slices.ContainsFunc(c.Holder.Aliases, isKind)
+	return value != "" && !hasName(c, kind, value) && slices.ContainsFunc(c.Holder.Aliases, isKind)
 }
 
-// holds reports whether it has one of the addresses.
-func holds(c network.Allocation, wanted []netip.Addr) bool {
+// hasAddress reports whether it has one of the addresses.
+func hasAddress(c network.Allocation, wanted []netip.Addr) bool {
 	return slices.ContainsFunc(c.Addresses, func(a netip.Addr) bool { return slices.Contains(wanted, a) })
 }
 
@@ -65,20 +65,20 @@ func (s search) aliases() []string {
 	return all
 }
 
-// renamed reports whether a device with another name is the same: it is the only one of the claim, or has the same name
+// isRenamed reports whether a device with another name is the same: it is the only one of the claim, or has the same name
 // in the Pod, where names are unique.
-func (s search) renamed(c network.Allocation) bool { return s.single || has(c, kindAs, s.as) }
+func (s search) isRenamed(c network.Allocation) bool { return s.single || hasName(c, kindAs, s.as) }
 
-// another reports whether the allocation certainly is another device, by kinds stronger than the given one.
-func (s search) another(c network.Allocation, kind string) bool {
+// isOther reports whether the allocation certainly is another device, by kinds stronger than the given one.
+func (s search) isOther(c network.Allocation, kind string) bool {
 	for _, stronger := range kinds {
 		if stronger == kind {
 			break
 		}
-		if stronger != kindPCI && s.renamed(c) {
+		if stronger != kindPCI && s.isRenamed(c) {
 			continue
 		}
-		if differs(c, stronger, s.who.of(stronger)) {
+		if hasOtherName(c, stronger, s.who.of(stronger)) {
 			return true
 		}
 	}
@@ -91,7 +91,7 @@ func (s search) another(c network.Allocation, kind string) bool {
 func (s search) allocated(among []network.Allocation) (*network.Allocation, error) {
 	left, several := among, false
 	for _, kind := range kinds {
-		found := keep(left, func(c network.Allocation) bool { return has(c, kind, s.who.of(kind)) && !s.another(c, kind) })
+		found := keep(left, func(c network.Allocation) bool { return hasName(c, kind, s.who.of(kind)) && !s.isOther(c, kind) })
 		if len(found) == 1 {
 			return &found[0], nil
 		}
@@ -99,13 +99,13 @@ func (s search) allocated(among []network.Allocation) (*network.Allocation, erro
 			left, several = found, true
 		}
 	}
-	found := keep(left, func(c network.Allocation) bool { return holds(c, s.addresses) && !s.another(c, "") })
+	found := keep(left, func(c network.Allocation) bool { return hasAddress(c, s.addresses) && !s.isOther(c, "") })
 	switch {
 	case len(found) == 1:
 		return &found[0], nil
 	case len(found) > 1, several:
-		return nil, bad("the claim has several devices that the request can mean: send the PCI address or the name of the device")
-	case s.single && len(among) == 1 && !differs(among[0], kindPCI, s.who.pci):
+		return nil, badRequest("the claim has several devices that the request can mean: send the PCI address or the name of the device")
+	case s.single && len(among) == 1 && !hasOtherName(among[0], kindPCI, s.who.pci):
 		return &among[0], nil
 	}
 	return nil, nil
@@ -115,11 +115,11 @@ func (s search) allocated(among []network.Allocation) (*network.Allocation, erro
 // another name. So a different name does not exclude it, unless the configuration lists other addresses. Without any
 // name, the device is the one with an address of the configuration.
 func (s search) released(among []network.Allocation) []network.Allocation {
-	left := keep(among, func(c network.Allocation) bool { return !differs(c, kindPCI, s.who.pci) })
+	left := keep(among, func(c network.Allocation) bool { return !hasOtherName(c, kindPCI, s.who.pci) })
 	for _, kind := range kinds {
 		found := keep(left, func(c network.Allocation) bool {
-			renamed := kind == kindMAC && differs(c, kindName, s.who.name)
-			return has(c, kind, s.who.of(kind)) && (!renamed || len(s.addresses) == 0 || holds(c, s.addresses))
+			renamed := kind == kindMAC && hasOtherName(c, kindName, s.who.name)
+			return hasName(c, kind, s.who.of(kind)) && (!renamed || len(s.addresses) == 0 || hasAddress(c, s.addresses))
 		})
 		if len(found) == 1 {
 			return found
@@ -128,7 +128,7 @@ func (s search) released(among []network.Allocation) []network.Allocation {
 			left = found
 		}
 	}
-	return keep(left, func(c network.Allocation) bool { return holds(c, s.addresses) })
+	return keep(left, func(c network.Allocation) bool { return hasAddress(c, s.addresses) })
 }
 
 func keep(among []network.Allocation, when func(network.Allocation) bool) []network.Allocation {
@@ -149,7 +149,7 @@ func (s search) key(claim string) (string, error) {
 	case s.single:
 		return claim + "/device", nil
 	}
-	return "", bad("the device has neither a PCI address nor a name nor a MAC address: it cannot be distinguished from other devices of the claim")
+	return "", badRequest("the device has neither a PCI address nor a name nor a MAC address: it cannot be distinguished from other devices of the claim")
 }
 
 // identity holds the canonical names of a device. The PCI address is the strongest, then the name, then the MAC
@@ -251,7 +251,7 @@ func readName(name string) string {
 		return name
 	}
 	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ToUpper(encoded))
-	if err != nil || len(raw) == 0 || len(raw) > 15 || !plain(string(raw)) || len(validation.IsDNS1123Label(string(raw))) == 0 {
+	if err != nil || len(raw) == 0 || len(raw) > 15 || !isName(string(raw)) || len(validation.IsDNS1123Label(string(raw))) == 0 {
 		return name
 	}
 	return string(raw)

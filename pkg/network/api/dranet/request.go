@@ -71,35 +71,35 @@ func (r *request) uid() (string, error) {
 	uid, field := r.ClaimUID, "claim_uid"
 	if r.Claim != nil && r.Claim.Metadata.UID != "" {
 		if uid != "" && uid != r.Claim.Metadata.UID {
-			return "", bad("claim_uid and claim.metadata.uid are different")
+			return "", badRequest("claim_uid and claim.metadata.uid are different")
 		}
 		uid, field = r.Claim.Metadata.UID, "claim.metadata.uid"
 	}
 	switch {
 	case uid == "":
-		return "", bad("the request names no claim: it has neither claim_uid nor claim.metadata.uid")
-	case !plain(uid) || strings.Contains(uid, "/"):
-		return "", bad("%s is not a UID", field)
+		return "", badRequest("the request names no claim: it has neither claim_uid nor claim.metadata.uid")
+	case !isName(uid) || strings.Contains(uid, "/"):
+		return "", badRequest("%s is not a UID", field)
 	}
 	return uid, nil
 }
 
-// plain reports whether a text is usable as a name.
-func plain(text string) bool {
+// isName reports whether a text is usable as a name.
+func isName(text string) bool {
 	return len(text) <= longestText && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
 func checkDevice(d device.Device) error {
 	for field, text := range map[string]string{"name": d.Name, "pci_address": d.PCI, "mac_address": d.MAC} {
-		if !plain(text) {
-			return bad("the %s of the device is longer than %d bytes, or cannot be printed", field, longestText)
+		if !isName(text) {
+			return badRequest("the %s of the device is longer than %d bytes, or cannot be printed", field, longestText)
 		}
 	}
 	return nil
 }
 
-// ours returns DRANET's devices of the claim, if the caller lists them.
-func (r *request) ours() []result {
+// ownResults returns DRANET's devices of the claim, if the caller lists them.
+func (r *request) ownResults() []result {
 	if r.Claim == nil {
 		return nil
 	}
@@ -112,12 +112,12 @@ func (r *request) ours() []result {
 	return results
 }
 
-// single reports whether the claim is known to have exactly one device of DRANET.
-func (r *request) single() bool { return len(r.ours()) == 1 }
+// hasOneDevice reports whether the claim is known to have exactly one device of DRANET.
+func (r *request) hasOneDevice() bool { return len(r.ownResults()) == 1 }
 
 // node returns the node of the device, or "" if it is unknown.
 func (r *request) node(served string) string {
-	for _, one := range r.ours() {
+	for _, one := range r.ownResults() {
 		if served == "" {
 			return one.Pool
 		}
@@ -210,7 +210,7 @@ func (r *request) checkNames(uid string) error {
 	}
 	for _, one := range all {
 		if one.err != nil {
-			return bad("%s %s", one.field, one.err)
+			return badRequest("%s %s", one.field, one.err)
 		}
 	}
 	return nil

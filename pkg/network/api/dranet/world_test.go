@@ -84,7 +84,7 @@ func (w *world) open() {
 	var kept []ledger.Pool
 	served := map[string]service.Pool{}
 	for name, pool := range w.policy.Pools {
-		kept, served[name] = append(kept, pool.Pool), service.Pool{Rest: pool.Rest, Cloud: w.cloud}
+		kept, served[name] = append(kept, pool.Pool), service.Pool{Quarantine: pool.Quarantine, Cloud: w.cloud}
 	}
 	var store ledger.Store = w.store
 	if w.commits != nil {

@@ -49,7 +49,7 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 
 // decideAndBind evaluates the policy and binds. It starts again if an allocation that the policy accepted as held was
 // released concurrently.
-func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *wanted) (held []network.Allocation, err error) {
+func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *parsedRequest) (held []network.Allocation, err error) {
 	for range attempts {
 		requests := make([]service.Request, len(w.nics))
 		for i, n := range w.nics {
@@ -65,7 +65,7 @@ func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *wanted
 }
 
 // add answers one item.
-func (r *allocateResponse) add(w *wanted, i int, parent string, a network.Allocation, subENIs bool) {
+func (r *allocateResponse) add(w *parsedRequest, i int, parent string, a network.Allocation, subENIs bool) {
 	subnet, mac, vlan := w.subnets[i].String(), a.HardwareAddr().String(), int64(a.VLANID())
 	if !subENIs {
 		r.Items = append(r.Items, itemResult{Parent: parent, Subnet: subnet, Address: w.addresses[i][0].String(), MAC: mac, VLAN: vlan})
@@ -103,8 +103,8 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 	if denial == nil {
 		return r, nil
 	}
-	if a, err := h.Service.Get(ctx, r.Owner); err == nil && a.State == network.Bound && agrees(r, a) {
-		r.Held = true
+	if a, err := h.Service.Get(ctx, r.Owner); err == nil && a.State == network.Bound && matches(r, a) {
+		r.MustHold = true
 		return r, nil
 	}
 	return r, api.Problemf(denial.Code, "%s", denial.Message)
@@ -118,13 +118,13 @@ const attempts = 3
 func (h *handler) bind(ctx context.Context, requests []service.Request) ([]network.Allocation, error) {
 	for range attempts {
 		held, err := h.Service.AllocateAll(ctx, requests...)
-		if err == nil && agreed(requests, held) {
+		if err == nil && allMatch(requests, held) {
 			return held, nil
 		}
 		if err != nil && !errors.Is(err, network.ErrTaken) {
 			return nil, err
 		}
-		changed, problem := h.giveBack(ctx, requests)
+		changed, problem := h.releaseDifferent(ctx, requests)
 		if problem != nil {
 			return nil, problem
 		}
@@ -135,20 +135,20 @@ func (h *handler) bind(ctx context.Context, requests []service.Request) ([]netwo
 	return nil, fmt.Errorf("%w: other requests of the Pod ask for other addresses", network.ErrUnavailable)
 }
 
-func agreed(requests []service.Request, held []network.Allocation) bool {
+func allMatch(requests []service.Request, held []network.Allocation) bool {
 	for i, a := range held {
-		if !agrees(requests[i], a) {
+		if !matches(requests[i], a) {
 			return false
 		}
 	}
 	return true
 }
 
-// giveBack releases allocations that differ from the requests, and reports whether there were any.
-func (h *handler) giveBack(ctx context.Context, requests []service.Request) (changed bool, err error) {
+// releaseDifferent releases allocations that differ from the requests, and reports whether there were any.
+func (h *handler) releaseDifferent(ctx context.Context, requests []service.Request) (changed bool, err error) {
 	for _, r := range requests {
 		a, err := h.Service.Get(ctx, r.Owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && agrees(r, a) {
+		if errors.Is(err, network.ErrNotHeld) || err == nil && matches(r, a) {
 			continue
 		}
 		if err == nil {
@@ -162,8 +162,8 @@ func (h *handler) giveBack(ctx context.Context, requests []service.Request) (cha
 	return changed, nil
 }
 
-// agrees reports whether an allocation matches the request.
-func agrees(r service.Request, a network.Allocation) bool {
+// matches reports whether an allocation matches the request.
+func matches(r service.Request, a network.Allocation) bool {
 	mine := slices.DeleteFunc(slices.Clone(a.Addresses), func(address netip.Addr) bool {
 		chosen := slices.ContainsFunc(a.Binding.Addresses, func(of netip.Prefix) bool { return of.Addr() == address })
 		return chosen && !slices.Contains(r.Addresses, address)

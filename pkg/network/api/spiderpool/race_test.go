@@ -260,7 +260,7 @@ func TestReleaseIdentifiesPodByNameOrUID(t *testing.T) {
 			if recorder := w.send(http.MethodPost, allocatePath, nil, "{"+test.who+","+item); recorder.Code != http.StatusOK {
 				t.Fatalf("status %d: %s", recorder.Code, recorder.Body)
 			}
-			a, err := w.service.At(t.Context(), "plain", netip.MustParseAddr("10.2.0.7"))
+			a, err := w.service.ByAddress(t.Context(), "plain", netip.MustParseAddr("10.2.0.7"))
 			if err != nil {
 				t.Fatal(err)
 			}

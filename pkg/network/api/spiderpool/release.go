@@ -55,11 +55,11 @@ func (q *releaseRequest) read() (*released, error) {
 	what.checkReleased(&f)
 	var err error
 	what.address, err = parseAddress(q.Address)
-	f.note("ipAddress", err)
+	f.add("ipAddress", err)
 	what.subnet, err = parseSubnet(q.Subnet)
-	f.note("subnet", err)
+	f.add("subnet", err)
 	what.parent, err = parseMAC(q.Parent, true)
-	f.note("parentNicMac", err)
+	f.add("parentNicMac", err)
 	return what, f.problem()
 }
 
@@ -72,7 +72,7 @@ func (h *handler) find(ctx context.Context, what *released) (owner network.Owner
 	if owner, reason, err = h.holder(ctx, what); reason == "" {
 		return owner, "", err
 	}
-	if elsewhere, err := h.elsewhere(ctx, what); err != nil || elsewhere != (network.Owner{}) {
+	if elsewhere, err := h.inRemovedPool(ctx, what); err != nil || elsewhere != (network.Owner{}) {
 		return elsewhere, "", err
 	}
 	if what.parent != "" && what.Node != "" {
@@ -87,7 +87,7 @@ func (h *handler) holder(ctx context.Context, what *released) (owner network.Own
 	if pool == nil {
 		return network.Owner{}, "no pool has the subnet", nil
 	}
-	held, err := h.Service.At(ctx, pool.Name, what.address)
+	held, err := h.Service.ByAddress(ctx, pool.Name, what.address)
 	switch {
 	case errors.Is(err, network.ErrNotHeld):
 		return network.Owner{}, "the address has no owner", nil
@@ -95,28 +95,28 @@ func (h *handler) holder(ctx context.Context, what *released) (owner network.Own
 		return network.Owner{}, "", err
 	case held.Owner.Contract != Contract:
 		return network.Owner{}, "the address is held under the contract " + held.Owner.Contract, nil
-	case !what.by(held):
+	case !what.matches(held):
 		return network.Owner{}, "the address is held by " + held.Holder.String(), nil
 	}
 	return held.Owner, "", nil
 }
 
-// elsewhere returns the Pod's own allocation of the address in a pool that was removed from the profile, or lost this
+// inRemovedPool returns the Pod's own allocation of the address in a pool that was removed from the profile, or lost this
 // subnet.
-func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner, error) {
+func (h *handler) inRemovedPool(ctx context.Context, what *released) (network.Owner, error) {
 	if what.UID == "" && what.Name == "" {
 		return network.Owner{}, nil
 	}
-	all, err := h.Service.Owned(ctx, network.Owner{Contract: Contract, Key: what.who()})
+	all, err := h.Service.Owned(ctx, network.Owner{Contract: Contract, Key: what.keyPrefix()})
 	for _, a := range all {
-		if slices.Contains(a.Addresses, what.address) && what.by(a) {
+		if slices.Contains(a.Addresses, what.address) && what.matches(a) {
 			return a.Owner, nil
 		}
 	}
 	return network.Owner{}, err
 }
 
-// by reports whether a release comes from the holder. Spiderpool may assign an address to another Pod before the old
+// matches reports whether a release comes from the holder. Spiderpool may assign an address to another Pod before the old
 // one's release arrives; then the new one must keep it. The first matching line decides; missing fields are not
 // compared:
 //
@@ -126,9 +126,9 @@ func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner,
 //	otherwise                            it does not
 //
 // A node alone identifies only a holder without further data: any Pod of the node could be meant.
-func (r *released) by(a network.Allocation) bool {
+func (r *released) matches(a network.Allocation) bool {
 	uid, holder := uidOf(a.Owner), a.Holder
-	sameNIC := same(r.Node, holder.Node) && same(r.parent, holder.Device)
+	sameNIC := equalOrMissing(r.Node, holder.Node) && equalOrMissing(r.parent, holder.Device)
 	switch {
 	case r.UID != "" && uid != "":
 		return r.UID == uid
@@ -141,5 +141,5 @@ func (r *released) by(a network.Allocation) bool {
 	}
 }
 
-// same reports whether two values are equal or one is missing.
-func same(a, b string) bool { return a == "" || b == "" || a == b }
+// equalOrMissing reports whether two values are equal or one is missing.
+func equalOrMissing(a, b string) bool { return a == "" || b == "" || a == b }

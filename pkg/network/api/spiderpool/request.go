@@ -32,11 +32,11 @@ type nic struct {
 func (n *nic) owner(p pod) network.Owner { return ownerOf(p, n.parent, n.addresses[0]) }
 
 func ownerOf(p pod, parent string, address netip.Addr) network.Owner {
-	return network.Owner{Contract: Contract, Key: p.who() + p.Node + "/" + parent + "/" + address.String()}
+	return network.Owner{Contract: Contract, Key: p.keyPrefix() + p.Node + "/" + parent + "/" + address.String()}
 }
 
-// who returns the prefix of the keys of all allocations of a Pod.
-func (p pod) who() string {
+// keyPrefix returns the prefix of the keys of all allocations of a Pod.
+func (p pod) keyPrefix() string {
 	switch {
 	case p.UID != "":
 		return "uid/" + url.PathEscape(p.UID) + "/"
@@ -61,8 +61,8 @@ func uidOf(owner network.Owner) string {
 	return uid
 }
 
-// wanted is a request that has been read.
-type wanted struct {
+// parsedRequest is a request that has been read.
+type parsedRequest struct {
 	pod  pod
 	nics []*nic
 	// of is the interface of each item.
@@ -73,27 +73,27 @@ type wanted struct {
 }
 
 // add keeps an item.
-func (w *wanted) add(n *nic, subnet netip.Prefix, addresses ...netip.Addr) {
+func (w *parsedRequest) add(n *nic, subnet netip.Prefix, addresses ...netip.Addr) {
 	w.of = append(w.of, n)
 	w.subnets = append(w.subnets, subnet)
 	w.addresses = append(w.addresses, addresses)
 }
 
 // read parses a request of either shape. The error names all mistakes except unknown subnets, which are found later.
-func (q *allocateRequest) read(p *policy.Policy) (*wanted, error) {
+func (q *allocateRequest) read(p *policy.Policy) (*parsedRequest, error) {
 	var f faults
 	if q.Node == "" {
-		f.note("nodeName", errRequired)
+		f.add("nodeName", errRequired)
 	}
-	w := &wanted{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
+	w := &parsedRequest{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
 	w.pod.check(&f)
 	switch count := max(len(q.Items), len(q.SubENIs)); {
 	case count == 0:
-		f.note("iaasIPsAllocationRequest", errRequired)
+		f.add("iaasIPsAllocationRequest", errRequired)
 	case len(q.Items) > 0 && len(q.SubENIs) > 0:
-		f.note("iaasIPsAllocationRequest", errors.New("and subEniRequests must not both be given"))
+		f.add("iaasIPsAllocationRequest", errors.New("and subEniRequests must not both be given"))
 	case count > maximumItems:
-		f.note("the request", fmt.Errorf("has more than %d items", maximumItems))
+		f.add("the request", fmt.Errorf("has more than %d items", maximumItems))
 	case len(q.Items) > 0:
 		return w, w.readItems(p, q.Items, f)
 	default:
@@ -104,7 +104,7 @@ func (q *allocateRequest) read(p *policy.Policy) (*wanted, error) {
 
 // readItems pairs the items of IPv4 with those of IPv6 that are on the same interface of the node and in the same pool, in their order: an
 // interface of a Pod has at most one of each.
-func (w *wanted) readItems(p *policy.Policy, items []item, f faults) error {
+func (w *parsedRequest) readItems(p *policy.Policy, items []item, f faults) error {
 	type place struct {
 		parent string
 		pool   *policy.Pool
@@ -115,12 +115,12 @@ func (w *wanted) readItems(p *policy.Policy, items []item, f faults) error {
 	for i, one := range items {
 		at := func(field string) string { return fmt.Sprintf("iaasIPsAllocationRequest[%d].%s", i, field) }
 		address, err := parseAddress(one.Address)
-		f.note(at("ipAddress"), errors.Join(err, again(seen, address)))
+		f.add(at("ipAddress"), errors.Join(err, checkRepeated(seen, address)))
 		subnet, err := parseSubnet(one.Subnet)
-		f.note(at("subnet"), err)
-		f.note(at("ipAddress"), inside(subnet, address))
+		f.add(at("subnet"), err)
+		f.add(at("ipAddress"), checkInside(subnet, address))
 		parent, err := parseMAC(one.Parent, false)
-		f.note(at("parentNicMac"), err)
+		f.add(at("parentNicMac"), err)
 		if len(f) > 0 {
 			continue
 		}
@@ -139,7 +139,7 @@ func (w *wanted) readItems(p *policy.Policy, items []item, f faults) error {
 }
 
 // pair adds an item to the first interface that has only the other family, or makes a new one.
-func (w *wanted) pair(single map[int][]*nic, fresh *nic, subnet netip.Prefix) {
+func (w *parsedRequest) pair(single map[int][]*nic, fresh *nic, subnet netip.Prefix) {
 	address := fresh.addresses[0]
 	own, other := bits4, bits6
 	if address.Is6() {
@@ -159,27 +159,27 @@ func (w *wanted) pair(single map[int][]*nic, fresh *nic, subnet netip.Prefix) {
 }
 
 // readSubENIs reads the newer shape, where each item is an interface.
-func (w *wanted) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
+func (w *parsedRequest) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
 	seen := map[netip.Addr]bool{}
 	var unknown error
 	for i, one := range items {
 		at := func(field string) string { return fmt.Sprintf("subEniRequests[%d].%s", i, field) }
 		address4, err := parseFamily(one.Address4, bits4)
-		f.note(at("ipv4Address"), errors.Join(err, again(seen, address4)))
+		f.add(at("ipv4Address"), errors.Join(err, checkRepeated(seen, address4)))
 		address6, err := parseFamily(one.Address6, bits6)
-		f.note(at("ipv6Address"), errors.Join(err, again(seen, address6)))
+		f.add(at("ipv6Address"), errors.Join(err, checkRepeated(seen, address6)))
 		if one.Address4 == "" && one.Address6 == "" {
-			f.note(at("ipv4Address"), errors.New("or ipv6Address is required"))
+			f.add(at("ipv4Address"), errors.New("or ipv6Address is required"))
 		}
 		subnet, err := parseSubnet(one.Subnet)
-		f.note(at("subnet"), err)
+		f.add(at("subnet"), err)
 		if address4.IsValid() {
-			f.note(at("ipv4Address"), inside(subnet, address4))
+			f.add(at("ipv4Address"), checkInside(subnet, address4))
 		} else {
-			f.note(at("ipv6Address"), inside(subnet, address6))
+			f.add(at("ipv6Address"), checkInside(subnet, address6))
 		}
 		parent, err := parseMAC(one.Parent, false)
-		f.note(at("parentNicMac"), err)
+		f.add(at("parentNicMac"), err)
 		if len(f) > 0 {
 			continue
 		}
@@ -200,8 +200,8 @@ func (w *wanted) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
 	return cmp.Or(f.problem(), unknown)
 }
 
-// again returns an error for a repeated address.
-func again(seen map[netip.Addr]bool, address netip.Addr) error {
+// checkRepeated returns an error for a repeated address.
+func checkRepeated(seen map[netip.Addr]bool, address netip.Addr) error {
 	if !address.IsValid() {
 		return nil
 	}
@@ -212,8 +212,8 @@ func again(seen map[netip.Addr]bool, address netip.Addr) error {
 	return nil
 }
 
-// inside returns an error for an address outside of its subnet.
-func inside(subnet netip.Prefix, address netip.Addr) error {
+// checkInside returns an error for an address outside of its subnet.
+func checkInside(subnet netip.Prefix, address netip.Addr) error {
 	if subnet.IsValid() && address.IsValid() && !subnet.Contains(address) {
 		return fmt.Errorf("is not in the subnet %s", subnet)
 	}
@@ -241,8 +241,8 @@ var errRequired = errors.New("is required")
 // faults lists the mistakes of a request, each with its field.
 type faults []string
 
-// note adds the mistake of a field, unless it is nil.
-func (f *faults) note(field string, err error) {
+// add adds the mistake of a field, unless it is nil.
+func (f *faults) add(field string, err error) {
 	if err != nil {
 		*f = append(*f, field+" "+err.Error())
 	}
@@ -261,19 +261,19 @@ type pod struct{ Name, Namespace, UID, Node string }
 
 // check finds invalid names of a Pod in an allocation: they are stored and become parts of keys.
 func (p pod) check(f *faults) {
-	f.note("podName", api.CheckName(p.Name))
-	f.note("podNamespace", api.CheckNamespace(p.Namespace))
-	f.note("podUID", api.CheckUID(p.UID))
-	f.note("nodeName", api.CheckName(p.Node))
+	f.add("podName", api.CheckName(p.Name))
+	f.add("podNamespace", api.CheckNamespace(p.Namespace))
+	f.add("podUID", api.CheckUID(p.UID))
+	f.add("nodeName", api.CheckName(p.Node))
 }
 
 // checkReleased finds names that cannot exist. A release stores nothing: older allocations can be released under the
 // same names.
 func (p pod) checkReleased(f *faults) {
 	for _, name := range []struct{ field, value string }{{"podName", p.Name}, {"podNamespace", p.Namespace}, {"podUID", p.UID}} {
-		f.note(name.field, checkName(name.value))
+		f.add(name.field, checkName(name.value))
 	}
-	f.note("nodeName", api.CheckName(p.Node))
+	f.add("nodeName", api.CheckName(p.Node))
 }
 
 func checkName(name string) error {

@@ -98,7 +98,7 @@ func serve[Q any](h *handler, path string, do func(context.Context, *Q) (any, er
 		)
 		err := api.Read(w, r, h.MaximumBytes, &asked)
 		if err == nil {
-			ctx, cancel := within(r)
+			ctx, cancel := withBudget(r)
 			answer, err = do(ctx, &asked)
 			cancel()
 		}
@@ -138,8 +138,8 @@ const (
 	returnMost = 500 * time.Millisecond
 )
 
-// within bounds the work on a request by the time that its caller has.
-func within(r *http.Request) (context.Context, context.CancelFunc) {
+// withBudget bounds the work on a request by the time that its caller has.
+func withBudget(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(r.Context(), budget(r.Header.Get(timeoutHeader)))
 }
 
@@ -170,9 +170,9 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return api.Problemf(http.StatusBadRequest, "the address %s", err)
 	}
-	ctx, cancel := within(r)
+	ctx, cancel := withBudget(r)
 	defer cancel()
-	found, err := h.lookUp(ctx, h.Policy(), address)
+	found, err := h.findBinding(ctx, h.Policy(), address)
 	if errors.Is(err, network.ErrNotHeld) {
 		return api.Problemf(http.StatusNotFound, "nothing is bound for %s", address)
 	}
@@ -183,14 +183,14 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lookUp finds the binding of an address in any pool. The error wraps network.ErrNotHeld.
-func (h *handler) lookUp(ctx context.Context, p *policy.Policy, address netip.Addr) (entry, error) {
+// findBinding finds the binding of an address in any pool. The error wraps network.ErrNotHeld.
+func (h *handler) findBinding(ctx context.Context, p *policy.Policy, address netip.Addr) (entry, error) {
 	for _, pool := range p.Pools {
 		for _, subnet := range pool.Subnets {
 			if !subnet.Prefix.Contains(address) {
 				continue
 			}
-			a, err := h.Service.At(ctx, pool.Name, address)
+			a, err := h.Service.ByAddress(ctx, pool.Name, address)
 			if err == nil && a.Owner.Contract == Contract && a.State == network.Bound {
 				return entry{
 					Node: a.Holder.Node, Address: address.String(), Subnet: subnet.Prefix.String(), Parent: a.Holder.Device,

@@ -97,17 +97,17 @@ func newWorld(t testing.TB, limit ...service.Limit) *world {
 		t: t, policy: load(t, "testdata/profile.yaml"), fabric: &fabric{refused: netip.MustParseAddr("10.1.0.66")},
 		clock: clocktesting.NewFakeClock(time.Now()), // deadlines are real
 	}
-	var gate *service.Gate
+	var gate *service.Limiter
 	if len(limit) > 0 {
-		gate = service.NewGate("fabric", limit[0], w.clock)
+		gate = service.NewLimiter("fabric", limit[0], w.clock)
 	}
 	var pools []ledger.Pool
 	served := map[string]service.Pool{}
 	for name, pool := range w.policy.Pools {
 		pools = append(pools, pool.Pool)
-		one := service.Pool{Rest: pool.Rest}
+		one := service.Pool{Quarantine: pool.Quarantine}
 		if pool.Cloud != "" {
-			one.Cloud, one.Gate = w.fabric, gate
+			one.Cloud, one.Limiter = w.fabric, gate
 		}
 		served[name] = one
 	}
@@ -170,7 +170,7 @@ func (w *world) send(method, path string, header http.Header, body string) *http
 // pass advances the clock, and ends quarantines.
 func (w *world) pass(d time.Duration) {
 	w.clock.Step(d)
-	if _, err := w.ledger.Wake(context.Background(), w.clock.Now()); err != nil {
+	if _, err := w.ledger.Expire(context.Background(), w.clock.Now()); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -71,7 +71,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, err
 	}
-	if binding, ok := c.known(a); ok {
+	if binding, ok := c.cached(a); ok {
 		return binding, nil
 	}
 	if err := checkNamespace(a.Holder.Namespace); err != nil {
@@ -81,9 +81,9 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if err != nil {
 		return network.Binding{}, err
 	}
-	at := attach(c.configuration, a)
+	at := newAttachment(c.configuration, a)
 	output, err := p.add(ctx, at, a.Addresses)
-	if err != nil && p.answered(err) && !errors.Is(err, network.ErrRefused) {
+	if err != nil && p.isResponse(err) && !errors.Is(err, network.ErrRefused) {
 		// A plugin may refuse to add twice (host-local does), and a runtime owes a DEL after an ADD that has failed.
 		if err := p.del(ctx, at); err != nil {
 			return network.Binding{}, err
@@ -106,7 +106,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	at, err := attached(c.configuration, a)
+	at, err := attachmentOf(c.configuration, a)
 	if err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return p.del(ctx, at)
 }
 
-// known returns a cached binding from the plugin.
-func (c *Cloud) known(a network.Allocation) (network.Binding, bool) {
+// cached returns a cached binding from the plugin.
+func (c *Cloud) cached(a network.Allocation) (network.Binding, bool) {
 	if len(a.Binding.Reference) > 0 {
 		return a.Binding, true
 	}
@@ -129,8 +129,8 @@ func (c *Cloud) known(a network.Allocation) (network.Binding, bool) {
 	return network.Binding{}, false
 }
 
-// wrong returns an error about the configuration or the plugin.
-func wrong(format string, arguments ...any) error {
+// configurationError returns an error about the configuration or the plugin.
+func configurationError(format string, arguments ...any) error {
 	return fmt.Errorf("the CNI network configuration "+format, arguments...)
 }
 
@@ -147,8 +147,8 @@ type attachment struct {
 	UID       string `json:"uid"`
 }
 
-// attach makes the attachment of an owner.
-func attach(configuration string, a network.Allocation) attachment {
+// newAttachment makes the attachment of an owner.
+func newAttachment(configuration string, a network.Allocation) attachment {
 	sum := sha256.Sum256([]byte(a.Owner.String()))
 	digits := hex.EncodeToString(sum[:])
 	made := attachment{
@@ -170,9 +170,9 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// attached returns the bound attachment or, if it is unknown, the one that Bind would have created.
-func attached(configuration string, a network.Allocation) (attachment, error) {
-	at := attach(configuration, a)
+// attachmentOf returns the bound attachment or, if it is unknown, the one that Bind would have created.
+func attachmentOf(configuration string, a network.Allocation) (attachment, error) {
+	at := newAttachment(configuration, a)
 	if len(a.Binding.Reference) == 0 {
 		return at, nil
 	}

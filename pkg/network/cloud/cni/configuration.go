@@ -39,11 +39,11 @@ func load(o Options, name string) (*plugin, error) {
 		}
 		p := &plugin{name: candidate.Network.IPAM.Type, network: list.Name, version: list.CNIVersion, configuration: candidate, options: o}
 		if p.path, err = invoke.FindInPath(p.name, filepath.SplitList(o.Plugins)); err != nil {
-			return nil, wrong("%s names the IPAM plugin %s, which is not in %s", name, p.name, o.Plugins)
+			return nil, configurationError("%s names the IPAM plugin %s, which is not in %s", name, p.name, o.Plugins)
 		}
 		return p, nil
 	}
-	return nil, wrong("%s has no plugin with an ipam section", name)
+	return nil, configurationError("%s has no plugin with an ipam section", name)
 }
 
 // find reads the files of a folder in the order of their names, lists first, as container runtimes do.
@@ -67,9 +67,9 @@ func find(folder, name string) (*libcni.NetworkConfigList, error) {
 		}
 	}
 	if len(broken) > 0 {
-		return nil, wrong("%s is not in %s; unreadable files there: %s", name, folder, strings.Join(broken, ", "))
+		return nil, configurationError("%s is not in %s; unreadable files there: %s", name, folder, strings.Join(broken, ", "))
 	}
-	return nil, wrong("%s is not in %s", name, folder)
+	return nil, configurationError("%s is not in %s", name, folder)
 }
 
 func read(folder, name string) (*libcni.NetworkConfigList, error) {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// isolate gives a command a process group of its own, which ends with it.
-func isolate(command *exec.Cmd) {
+// useProcessGroup gives a command a process group of its own, which ends with it.
+func useProcessGroup(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 }

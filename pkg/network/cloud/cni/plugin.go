@@ -56,7 +56,7 @@ func (p *plugin) del(ctx context.Context, at attachment) error {
 type arguments []string
 
 // AsEnv implements invoke.CNIArgs.
-func (a arguments) AsEnv() []string { return append(inherited(), a...) }
+func (a arguments) AsEnv() []string { return append(inheritedEnvironment(), a...) }
 
 // input returns the configuration for the plugin, with the name and version of the network and the wanted addresses.
 func (p *plugin) input(wanted []netip.Addr) ([]byte, error) {
@@ -91,7 +91,7 @@ func (p *plugin) run(ctx context.Context, command string, do func(context.Contex
 	case within.Err() != nil:
 		return fmt.Errorf("running the CNI plugin %s for %s: it was not done within %s", p.name, command, p.options.Timeout)
 	}
-	return p.understand(command, err)
+	return p.convertError(command, err)
 }
 
 // Messages of plugins for errors without a code in the specification.
@@ -104,19 +104,19 @@ var (
 // Error).
 const pause = 2 * time.Second
 
-// understand gives an error of a plugin its meaning.
-func (p *plugin) understand(command string, err error) error {
-	var said *types.Error
-	if !errors.As(err, &said) {
+// convertError gives an error of a plugin its meaning.
+func (p *plugin) convertError(command string, err error) error {
+	var response *types.Error
+	if !errors.As(err, &response) {
 		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, err)
 	}
-	text := fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, sentence(said))
+	text := fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, oneLine(response))
 	switch {
-	case said.Code == types.ErrTryAgainLater:
+	case response.Code == types.ErrTryAgainLater:
 		return cloud.NewRetryAfter(pause, text)
-	case command == "ADD" && taken.MatchString(said.Msg):
+	case command == "ADD" && taken.MatchString(response.Msg):
 		return &failure{text: text, is: []error{network.ErrRefused, network.ErrTaken}}
-	case command == "ADD" && exhausted.MatchString(said.Msg+" "+said.Details):
+	case command == "ADD" && exhausted.MatchString(response.Msg+" "+response.Details):
 		return &failure{text: text, is: []error{network.ErrRefused, network.ErrExhausted}}
 	default:
 		return &failure{text: text}
@@ -135,8 +135,8 @@ func (f *failure) Error() string { return f.text }
 // Unwrap returns the errors of package network that the failure represents.
 func (f *failure) Unwrap() []error { return f.is }
 
-// answered reports whether an error is the plugin's own response, so that the plugin ran to its end.
-func (p *plugin) answered(err error) bool {
+// isResponse reports whether an error is the plugin's own response, so that the plugin ran to its end.
+func (p *plugin) isResponse(err error) bool {
 	var own *failure
 	return errors.As(err, &own)
 }
@@ -144,17 +144,17 @@ func (p *plugin) answered(err error) bool {
 // longest limits the characters of a plugin's message.
 const longest = 300
 
-// sentence returns a plugin's message on one line.
-func sentence(said *types.Error) string {
-	text := said.Msg
-	if said.Details != "" {
-		text += ": " + said.Details
+// oneLine returns a plugin's message on one line.
+func oneLine(response *types.Error) string {
+	text := response.Msg
+	if response.Details != "" {
+		text += ": " + response.Details
 	}
 	text = cloud.Line(text, longest)
-	if said.Code == 0 {
+	if response.Code == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s (code %d)", text, said.Code)
+	return fmt.Sprintf("%s (code %d)", text, response.Code)
 }
 
 // maximumOutput limits the output of a plugin, in bytes. A result takes some kilobytes.
@@ -174,11 +174,11 @@ func (*runner) FindInPath(name string, folders []string) (string, error) {
 
 // ExecPlugin implements invoke.Exec. The error is a *types.Error if the plugin returned one.
 func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, environment []string) ([]byte, error) {
-	output, complaint := &bounded{most: maximumOutput}, &bounded{most: 4 << 10}
+	output, complaint := &limitedBuffer{most: maximumOutput}, &limitedBuffer{most: 4 << 10}
 	command := exec.CommandContext(ctx, path)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, bytes.NewReader(input), output, complaint
 	command.WaitDelay = grace
-	isolate(command)
+	useProcessGroup(command)
 	err := command.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -192,14 +192,14 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	if !errors.As(err, &exit) {
 		return nil, err
 	}
-	return nil, complain(exit, output.kept, complaint.kept)
+	return nil, pluginError(exit, output.kept, complaint.kept)
 }
 
-// complain parses the error of a failed plugin: JSON on its standard output, or text on its standard error.
-func complain(exit *exec.ExitError, output, complaint []byte) error {
-	said := &types.Error{}
-	if json.Unmarshal(output, said) == nil && said.Msg != "" {
-		return said
+// pluginError parses the error of a failed plugin: JSON on its standard output, or text on its standard error.
+func pluginError(exit *exec.ExitError, output, complaint []byte) error {
+	response := &types.Error{}
+	if json.Unmarshal(output, response) == nil && response.Msg != "" {
+		return response
 	}
 	if text := bytes.TrimSpace(complaint); len(text) > 0 {
 		return &types.Error{Msg: string(text)}
@@ -207,22 +207,22 @@ func complain(exit *exec.ExitError, output, complaint []byte) error {
 	return &types.Error{Msg: "nothing, and ended with " + exit.String()}
 }
 
-// bounded keeps the beginning of the written data.
-type bounded struct {
+// limitedBuffer keeps the beginning of the written data.
+type limitedBuffer struct {
 	kept []byte
 	most int
 	over bool
 }
 
 // Write implements io.Writer. It drops data beyond the limit, so that the plugin can exit.
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedBuffer) Write(p []byte) (int, error) {
 	fits := min(len(p), b.most-len(b.kept))
 	b.kept, b.over = append(b.kept, p[:fits]...), b.over || fits < len(p)
 	return len(p), nil
 }
 
-// inherited returns the server's environment variables that plugins receive.
-func inherited() []string {
+// inheritedEnvironment returns the server's environment variables that plugins receive.
+func inheritedEnvironment() []string {
 	var all []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
 		if value, ok := os.LookupEnv(name); ok {

@@ -54,14 +54,14 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 		made network.Binding
 		mac  string
 	)
-	if r.into("mac", a.mac, &mac); mac != "" {
+	if r.decode("mac", a.mac, &mac); mac != "" {
 		err := made.MAC.UnmarshalText([]byte(mac))
 		if err == nil && len(made.MAC) != 6 {
 			err = errors.New("of another length")
 		}
 		r.note("mac", "not a MAC address", err)
 	}
-	if r.into("vlan", a.vlan, &made.VLAN); made.VLAN > 4094 {
+	if r.decode("vlan", a.vlan, &made.VLAN); made.VLAN > 4094 {
 		r.note("vlan", "not the number of a VLAN", errors.New("too large"))
 	}
 	made.Addresses = parsed(r, "addresses", a.addresses, parsePrefix)
@@ -128,8 +128,8 @@ func (r *reader) note(field, problem string, err error) {
 	}
 }
 
-// into stores a value; null and an undefined value leave the destination unchanged.
-func (r *reader) into(field string, tree *expression.Tree, into any) {
+// decode stores a value; null and an undefined value leave the destination unchanged.
+func (r *reader) decode(field string, tree *expression.Tree, into any) {
 	if tree == nil || r.err != nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (r *reader) into(field string, tree *expression.Tree, into any) {
 }
 
 func (r *reader) reference(tree *expression.Tree) (reference json.RawMessage) {
-	if r.into("reference", tree, &reference); string(reference) == "null" {
+	if r.decode("reference", tree, &reference); string(reference) == "null" {
 		return nil
 	}
 	return reference
@@ -154,7 +154,7 @@ func (r *reader) failed() error { return fmt.Errorf("reading the answer of the c
 // parsed reads a list of texts.
 func parsed[T any](r *reader, field string, tree *expression.Tree, parse func(string) (T, error)) []T {
 	var texts []string
-	r.into(field, tree, &texts)
+	r.decode(field, tree, &texts)
 	var all []T
 	for _, text := range texts {
 		value, err := parse(text)
@@ -171,7 +171,7 @@ func (r *reader) routes(tree *expression.Tree) []network.Route {
 		Destination string `json:"destination"`
 		Gateway     string `json:"gateway"`
 	}
-	r.into("routes", tree, &written)
+	r.decode("routes", tree, &written)
 	var all []network.Route
 	for _, route := range written {
 		var (
@@ -257,7 +257,7 @@ const longestReason = 200
 
 // reason returns the cloud's reason for a refusal on one line.
 func (r *response) reason() string {
-	text := said(r.value(), 0)
+	text := errorMessage(r.value(), 0)
 	if plain := strings.TrimSpace(string(r.body)); text == "" && plain != "" && !strings.ContainsRune("<{[", rune(plain[0])) {
 		text = plain
 	}
@@ -271,8 +271,8 @@ func (r *response) reason() string {
 // speaking lists the fields with error messages in common APIs, the most probable first.
 var speaking = []string{"message", "detail", "error_description", "description", "reason", "title", "error", "msg"}
 
-// said returns the error message of an answer, from one of the usual fields or from the only object in it.
-func said(value any, depth int) string {
+// errorMessage returns the error message of an answer, from one of the usual fields or from the only object in it.
+func errorMessage(value any, depth int) string {
 	object, ok := value.(map[string]any)
 	if !ok || depth > 2 {
 		return ""
@@ -287,7 +287,7 @@ func said(value any, depth int) string {
 		if list, ok := inner.([]any); ok && len(list) > 0 {
 			inner = list[0]
 		}
-		if text := said(inner, depth+1); text != "" {
+		if text := errorMessage(inner, depth+1); text != "" {
 			return text
 		}
 	}

@@ -28,8 +28,8 @@ import (
 // maximumAnswer limits the body of a response, in bytes. It describes one allocation.
 const maximumAnswer = 1 << 20
 
-// ask sends a call, and adds status, answer and headers to the variables. That it was answered is no success yet.
-func (c *Cloud) ask(ctx context.Context, asked *call, vars map[string]any) (*response, error) {
+// send sends a call, and adds status, answer and headers to the variables. That it was answered is no success yet.
+func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*response, error) {
 	within, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	request, err := c.request(within, asked, vars)
@@ -107,11 +107,11 @@ func (c *Cloud) write(ctx context.Context, asked *call, vars map[string]any) (*h
 	if err != nil {
 		return nil, errors.New("the path, with its computed values, is not a valid URL")
 	}
-	return request, c.head(ctx, request, asked, named)
+	return request, c.writeHeaders(ctx, request, asked, named)
 }
 
-// head writes the headers.
-func (c *Cloud) head(ctx context.Context, request *http.Request, asked *call, named interpreter.Activation) error {
+// writeHeaders writes the headers.
+func (c *Cloud) writeHeaders(ctx context.Context, request *http.Request, asked *call, named interpreter.Activation) error {
 	request.Header.Set("User-Agent", "graft-network-provider")
 	request.Header.Set("Accept", "application/json")
 	if asked.body != nil {
@@ -147,8 +147,8 @@ func escape(before, computed string) (string, error) {
 	return url.PathEscape(computed), nil
 }
 
-// has evaluates a condition. Without one, it returns the default.
-func (c *call) has(ctx context.Context, condition *expression.Expression, vars map[string]any, otherwise bool) (bool, error) {
+// isTrue evaluates a condition. Without one, it returns the default.
+func (c *call) isTrue(ctx context.Context, condition *expression.Expression, vars map[string]any, otherwise bool) (bool, error) {
 	if condition == nil {
 		return otherwise, nil
 	}

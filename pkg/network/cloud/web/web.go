@@ -58,42 +58,42 @@ func New(d *Definition, o Options) (*Cloud, error) {
 // Bind implements cloud.Cloud. It fails with network.ErrRefused if the declaration says so, and otherwise with an error
 // that is retried.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
-	said, err := c.bind(ctx, a)
+	result, err := c.bind(ctx, a)
 	if err != nil {
 		return network.Binding{}, err
 	}
-	return said.answer.binding(ctx, said.vars, a)
+	return result.answer.binding(ctx, result.vars, a)
 }
 
-// saying evaluates a response of the cloud about its bindings.
-type saying struct {
+// evaluation evaluates a response of the cloud about its bindings.
+type evaluation struct {
 	answer *answer
 	vars   map[string]any
 }
 
 // bind asks the cloud to bind.
-func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) {
+func (c *Cloud) bind(ctx context.Context, a network.Allocation) (evaluation, error) {
 	bind := c.definition.bind
 	vars := variables(a)
-	answered, err := c.ask(ctx, bind, vars)
+	answered, err := c.send(ctx, bind, vars)
 	if err != nil {
-		return saying{}, err
+		return evaluation{}, err
 	}
-	done, err := bind.has(ctx, bind.succeeded, vars, isSuccess(answered.status))
+	done, err := bind.isTrue(ctx, bind.succeeded, vars, isSuccess(answered.status))
 	if err != nil {
-		return saying{}, err
+		return evaluation{}, err
 	}
 	if !done && answered.status == http.StatusConflict && c.definition.find != nil {
 		// Use the result of an earlier attempt with a lost response; otherwise the address has another owner.
-		if said, has, err := c.find(ctx, a); err != nil || has {
-			return said, err
+		if result, has, err := c.find(ctx, a); err != nil || has {
+			return result, err
 		}
-		return saying{}, fmt.Errorf("%w: %s", network.ErrInUse, answered.reason())
+		return evaluation{}, fmt.Errorf("%w: %s", network.ErrInUse, answered.reason())
 	}
 	if !done {
-		return saying{}, c.failed(ctx, bind, vars, answered)
+		return evaluation{}, c.failed(ctx, bind, vars, answered)
 	}
-	return saying{bind.answer, vars}, nil
+	return evaluation{bind.answer, vars}, nil
 }
 
 // Unbind implements cloud.Cloud. If the call uses an unknown reference, Unbind first finds the binding. It fails if the
@@ -101,26 +101,26 @@ func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) 
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	unbind := c.definition.unbind
 	if unbind.refers && len(a.Binding.Reference) == 0 {
-		said, has, err := c.find(ctx, a)
+		result, has, err := c.find(ctx, a)
 		if err != nil || !has {
 			return err
 		}
-		if a.Binding.Reference, err = said.answer.referring(ctx, said.vars); err != nil {
+		if a.Binding.Reference, err = result.answer.referring(ctx, result.vars); err != nil {
 			return err
 		}
 		if len(a.Binding.Reference) == 0 {
 			return errors.New("the cloud returned no reference for the release")
 		}
 	}
-	vars, err := referring(a)
+	vars, err := withReference(a)
 	if err != nil {
 		return err
 	}
-	answered, err := c.ask(ctx, unbind, vars)
+	answered, err := c.send(ctx, unbind, vars)
 	if err != nil {
 		return err
 	}
-	done, err := unbind.has(ctx, unbind.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
+	done, err := unbind.isTrue(ctx, unbind.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
 	if err != nil || done {
 		return err
 	}
@@ -128,34 +128,34 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 }
 
 // find asks the cloud whether it has an allocation. Without a call for it, it binds again.
-func (c *Cloud) find(ctx context.Context, a network.Allocation) (said saying, has bool, err error) {
+func (c *Cloud) find(ctx context.Context, a network.Allocation) (result evaluation, has bool, err error) {
 	find := c.definition.find
 	if find == nil {
-		said, err = c.bind(ctx, a)
+		result, err = c.bind(ctx, a)
 		if errors.Is(err, network.ErrRefused) {
-			return saying{}, false, nil
+			return evaluation{}, false, nil
 		}
-		return said, err == nil, err
+		return result, err == nil, err
 	}
 	vars := variables(a)
-	answered, err := c.ask(ctx, find, vars)
+	answered, err := c.send(ctx, find, vars)
 	if err != nil {
-		return saying{}, false, err
+		return evaluation{}, false, err
 	}
-	done, err := find.has(ctx, find.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
+	done, err := find.isTrue(ctx, find.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
 	if err != nil {
-		return saying{}, false, err
+		return evaluation{}, false, err
 	}
 	if !done {
-		return saying{}, false, c.failed(ctx, find, vars, answered)
+		return evaluation{}, false, c.failed(ctx, find, vars, answered)
 	}
-	has, err = find.has(ctx, find.found, vars, isSuccess(answered.status))
-	return saying{find.answer, vars}, has, err
+	has, err = find.isTrue(ctx, find.found, vars, isSuccess(answered.status))
+	return evaluation{find.answer, vars}, has, err
 }
 
 // failed returns the error for an unsuccessful response.
 func (c *Cloud) failed(ctx context.Context, asked *call, vars map[string]any, answered *response) error {
-	refused, err := asked.has(ctx, asked.refused, vars, false)
+	refused, err := asked.isTrue(ctx, asked.refused, vars, false)
 	switch {
 	case err != nil:
 		return err
@@ -197,8 +197,8 @@ func variables(a network.Allocation) map[string]any {
 	})}
 }
 
-// referring returns variables with the reference of the binding, or null.
-func referring(a network.Allocation) (map[string]any, error) {
+// withReference returns variables with the reference of the binding, or null.
+func withReference(a network.Allocation) (map[string]any, error) {
 	vars := variables(a)
 	vars["reference"] = expression.Value(nil)
 	if len(a.Binding.Reference) == 0 {

@@ -18,7 +18,7 @@ import (
 func TestRestartedContainerGetsItsAddress(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	w.service.Configure(map[string]service.Pool{"overlay": {Rest: time.Minute}}, nil)
+	w.service.Configure(map[string]service.Pool{"overlay": {Quarantine: time.Minute}}, nil)
 	w.create(bare("net", "profile=acme.com/bridged"))
 	asked := func(of, id string) driver.Endpoint {
 		return driver.Endpoint{Network: of, ID: id, Options: mapOf("address=10.64.2.3")}

@@ -98,24 +98,24 @@ func supportedConfig(ctx context.Context, profile *policy.Profile, subject polic
 	return config, nil
 }
 
-// settle validates the subnets against the pools, and derives the bridge's addresses and the MTU.
-func (c *composed) settle() error {
+// complete validates the subnets against the pools, and derives the bridge's addresses and the MTU.
+func (c *composed) complete() error {
 	for i, s := range c.Subnets {
-		if !s.Gives() {
+		if !s.IsAllocated() {
 			continue
 		}
 		for _, other := range c.Subnets[:i] {
-			if other.Gives() && other.Prefix.Overlaps(s.Prefix) {
+			if other.IsAllocated() && other.Prefix.Overlaps(s.Prefix) {
 				return fmt.Errorf("%w: the subnets %s and %s overlap", ErrImpossible, other.Prefix, s.Prefix)
 			}
 		}
-		if err := c.settleSubnet(s); err != nil {
+		if err := c.completeSubnet(s); err != nil {
 			return err
 		}
 		c.addGateway(s.Gateway, s.Prefix)
 	}
-	if c.owns(c.profile) {
-		c.settleOwned()
+	if c.ownsAddresses(c.profile) {
+		c.completeOwned()
 	}
 	problems := c.segment().Problems()
 	delete(problems, "network") // the identifier was checked before; a mere check has none
@@ -146,8 +146,8 @@ func (c *composed) addGateway(gateway netip.Addr, subnet netip.Prefix) {
 	}
 }
 
-// settleSubnet validates a subnet against the pools and the profile.
-func (c *composed) settleSubnet(s Subnet) error {
+// completeSubnet validates a subnet against the pools and the profile.
+func (c *composed) completeSubnet(s Subnet) error {
 	hasPools := c.profile != nil && len(c.profile.Pools) > 0
 	if !s.leased() {
 		if hasPools {
@@ -184,8 +184,8 @@ func (c *composed) limitMTU(pool *policy.Pool) {
 	}
 }
 
-// settleOwned derives settings from the profile's pools for a network with separate allocations for its endpoints.
-func (c *composed) settleOwned() {
+// completeOwned derives settings from the profile's pools for a network with separate allocations for its endpoints.
+func (c *composed) completeOwned() {
 	for _, pool := range c.profile.Pools {
 		c.limitMTU(pool)
 		for _, gateway := range pool.Gateways {
@@ -210,7 +210,7 @@ func (c *composed) conflict(other networkRow) (forgotten bool, err error) {
 	sameSegment := c.Link.Parent != "" && onSameBase(c.Link, other.Link)
 	for _, s := range c.Subnets {
 		for _, o := range other.Subnets {
-			if !s.Gives() || !o.Gives() || !s.Prefix.Overlaps(o.Prefix) {
+			if !s.IsAllocated() || !o.IsAllocated() || !s.Prefix.Overlaps(o.Prefix) {
 				continue
 			}
 			if s.Space == o.Space && s.exclusive() {

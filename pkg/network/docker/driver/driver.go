@@ -95,7 +95,7 @@ type Driver struct {
 	networks  *record.Table[networkRow]
 	endpoints *record.Table[endpointRow]
 	nodes     *record.Table[nodeRow]
-	locks     ledger.Keyed[string]
+	locks     ledger.KeyedLocks[string]
 
 	// reconciling is held during a reconciliation. It guards seen, which has the times when endpoints without a container
 	// and links without a row were seen first.

@@ -89,11 +89,11 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 // It removes dead endpoints of the network that have them, because the allocator has given them to this one.
 func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	for {
-		other, thing, err := d.putUnlessUsed(ctx, p.endpointRow)
-		if err != nil || thing == "" {
+		other, resource, err := d.putUnlessUsed(ctx, p.endpointRow)
+		if err != nil || resource == "" {
 			return err
 		}
-		taken := fmt.Errorf("%w: another endpoint has %s", network.ErrTaken, thing)
+		taken := fmt.Errorf("%w: another endpoint has %s", network.ErrTaken, resource)
 		if other.Network != p.Network {
 			return taken
 		}
@@ -104,22 +104,22 @@ func (d *Driver) reserve(ctx context.Context, p *plan) error {
 }
 
 // putUnlessUsed writes a row unless user returns another endpoint. One at a time does so.
-func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
+func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
 	d.reserving.Lock()
 	defer d.reserving.Unlock()
-	if other, thing, err = d.user(ctx, row); err == nil && thing == "" {
+	if other, resource, err = d.conflictingEndpoint(ctx, row); err == nil && resource == "" {
 		err = d.endpoints.Put(ctx, row.key(), row)
 	}
-	return other, thing, err
+	return other, resource, err
 }
 
-// user returns another endpoint with an address, the MAC address or the VLAN of an endpoint, and the name of the shared
+// conflictingEndpoint returns another endpoint with an address, the MAC address or the VLAN of an endpoint, and the name of the shared
 // resource. The name is "" if there is none.
-func (d *Driver) user(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
+func (d *Driver) conflictingEndpoint(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
 	rows, err := d.endpoints.Rows(ctx)
 	for key, other := range rows {
-		if thing := row.shares(other); err == nil && thing != "" && key != row.key() {
-			return other, thing, nil
+		if resource := row.shares(other); err == nil && resource != "" && key != row.key() {
+			return other, resource, nil
 		}
 	}
 	return other, "", err

@@ -8,7 +8,7 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/
 
 // claim names a lock. Identifiers in keys contain no slash. The order of locks is: all networks, a network, an
 // endpoint in it.
-type claim = ledger.Claim[string]
+type claim = ledger.KeyLock[string]
 
 var allNetworks = claim{Key: "networks"}
 

@@ -34,7 +34,7 @@ func (d *Driver) Check(ctx context.Context, n Network) (Network, error) {
 func (d *Driver) checked(ctx context.Context, n Network) (*composed, error) {
 	c, err := d.options.compose(ctx, n)
 	if err == nil {
-		err = c.settle()
+		err = c.complete()
 	}
 	if err == nil {
 		err = c.policy.Permit(ctx, c.subject)
@@ -192,10 +192,10 @@ func (d *Driver) Network(ctx context.Context, id string) (Network, error) {
 	return row.Network, err
 }
 
-// Knows reports whether a complete network with a subnet of the address space exists. has reports whether the
+// HasNetwork reports whether a complete network with a subnet of the address space exists. has reports whether the
 // address is the gateway, an auxiliary address or that of an endpoint, in any network with the subnet, complete
 // or not. It fails if the ledger does.
-func (d *Driver) Knows(
+func (d *Driver) HasNetwork(
 	ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr,
 ) (there, has bool, err error) {
 	networks, err := d.networks.Rows(ctx)
@@ -209,7 +209,7 @@ func (d *Driver) Knows(
 			}
 			there = there || n.ID == network && n.State == ready
 			candidate := Endpoint{Network: n.ID, Addresses: []netip.Prefix{netip.PrefixFrom(address, 0)}}
-			_, used, err := d.user(ctx, endpointRow{Endpoint: candidate})
+			_, used, err := d.conflictingEndpoint(ctx, endpointRow{Endpoint: candidate})
 			if err != nil {
 				return false, false, err
 			}
@@ -233,10 +233,10 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) (all []overlap,
 	return all, err
 }
 
-// Barred returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
+// CheckPool returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
 // an existing network. It wraps network.ErrUnavailable, because the condition ends with the network, or with
 // another subnet of the pool.
-func (d *Driver) Barred(ctx context.Context, pool string) error {
+func (d *Driver) CheckPool(ctx context.Context, pool string) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
 	for _, o := range found {
 		if o.pool == pool {

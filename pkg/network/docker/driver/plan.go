@@ -37,11 +37,11 @@ type plan struct {
 	wanted []netip.Addr
 	routes []network.Route
 	// grants are the allocations of its addresses.
-	grants []grant
+	grants []poolAllocation
 }
 
-// grant is an allocation with its pool, which is nil if it no longer exists.
-type grant struct {
+// poolAllocation is an allocation with its pool, which is nil if it no longer exists.
+type poolAllocation struct {
 	network.Allocation
 	pool *policy.Pool
 }
@@ -75,7 +75,7 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 	for _, address := range e.Addresses {
 		p.subject.Addresses = append(p.subject.Addresses, address.Addr())
 	}
-	if p.Owned = len(e.Addresses) == 0 && n.owns(p.profile); p.Owned {
+	if p.Owned = len(e.Addresses) == 0 && n.ownsAddresses(p.profile); p.Owned {
 		return p, nil
 	}
 	if len(p.wanted) > 0 {
@@ -153,7 +153,7 @@ func (p *plan) checkRequest() error {
 // subnet returns the subnet that contains an address, or the zero Subnet.
 func (r networkRow) subnet(address netip.Addr) Subnet {
 	for _, s := range r.Subnets {
-		if s.Gives() && s.Prefix.Contains(address) {
+		if s.IsAllocated() && s.Prefix.Contains(address) {
 			return s
 		}
 	}
@@ -162,7 +162,7 @@ func (r networkRow) subnet(address netip.Addr) Subnet {
 
 // checkAddress returns an error if an endpoint cannot have the address.
 func (r networkRow) checkAddress(address netip.Addr) error {
-	if slices.ContainsFunc(r.Subnets, Subnet.Gives) && !r.subnet(address).Gives() {
+	if slices.ContainsFunc(r.Subnets, Subnet.IsAllocated) && !r.subnet(address).IsAllocated() {
 		return fmt.Errorf("%w: %s is in no subnet of the network", ErrImpossible, address)
 	}
 	for _, s := range r.Subnets {
@@ -194,7 +194,7 @@ func (p *plan) followLeases(ctx context.Context, leases Leases) error {
 			if err != nil {
 				return err
 			}
-			p.grants = append(p.grants, grant{allocation, pool})
+			p.grants = append(p.grants, poolAllocation{allocation, pool})
 			if p.subject.Pool == "" {
 				p.subject.Pool = allocation.Pool
 			}
@@ -317,7 +317,7 @@ func (p *plan) allocate(ctx context.Context, o *Options) error {
 		if err != nil {
 			return err
 		}
-		p.grants = []grant{{allocation, pool}}
+		p.grants = []poolAllocation{{allocation, pool}}
 		for _, text := range pool.Config(allocation).Interface.Addresses {
 			address, err := device.ParsePrefix(text)
 			if err != nil {

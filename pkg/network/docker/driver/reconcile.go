@@ -118,8 +118,8 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 	return errs, nil
 }
 
-// since returns when a finding was seen first, and remembers it.
-func (d *Driver) since(key string, found map[string]time.Time) (first time.Time, isNew bool) {
+// firstSeen returns when a finding was seen first, and remembers it.
+func (d *Driver) firstSeen(key string, found map[string]time.Time) (first time.Time, isNew bool) {
 	first, known := d.seen[key]
 	if !known {
 		first = d.options.Clock.Now()
@@ -145,7 +145,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 		if known, err := d.hasRow(ctx, m); known || err != nil {
 			return err
 		}
-		since, isNew := d.since("link/"+m.Name, found)
+		since, isNew := d.firstSeen("link/"+m.Name, found)
 		if isNew { // it may have been removed with its row since it was listed
 			links, err := d.options.Kernel.Marked(ctx)
 			if err != nil || !slices.Contains(links, m) {
@@ -246,7 +246,7 @@ func (d *Driver) isGone(row endpointRow, kind link.Kind, names []string) bool {
 func (d *Driver) isGraceOver(row endpointRow, found map[string]time.Time) bool {
 	since := row.Since // time of leaving its sandbox
 	if row.Sandbox != "" {
-		since, _ = d.since("endpoint/"+row.key(), found)
+		since, _ = d.firstSeen("endpoint/"+row.key(), found)
 	}
 	return d.isBeforeBoot(row) || d.options.Clock.Since(since) >= d.options.Grace
 }
@@ -272,7 +272,7 @@ func (d *Driver) isBeforeBoot(row endpointRow) bool {
 
 // locked calls do while it holds locks. The error wraps network.ErrUnavailable if they are in use until the context ends.
 func (d *Driver) locked(ctx context.Context, claims []claim, do func() error) error {
-	unlock, err := d.locks.Take(ctx, claims...)
+	unlock, err := d.locks.LockAll(ctx, claims...)
 	if err != nil {
 		return fmt.Errorf("%w: another operation on it is in progress: %w", network.ErrUnavailable, err)
 	}
@@ -285,7 +285,7 @@ func (d *Driver) locked(ctx context.Context, claims []claim, do func() error) er
 func (d *Driver) tryLocked(ctx context.Context, claims []claim, do func() error) error {
 	short, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	unlock, err := d.locks.Take(short, claims...)
+	unlock, err := d.locks.LockAll(short, claims...)
 	if err != nil {
 		return ctx.Err()
 	}

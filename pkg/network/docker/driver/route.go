@@ -93,9 +93,9 @@ func (p *paths) restrict(n Network, addresses []netip.Prefix) {
 	p.routes = slices.DeleteFunc(p.routes, func(r network.Route) bool {
 		return !hasFamily(r.Destination.Addr()) || r.Destination.Bits() == 0 && closed || n.Internal && r.Gateway.IsValid()
 	})
-	p.gateways = slices.DeleteFunc(p.gateways, func(g netip.Addr) bool { return !hasFamily(g) || closed || n.routes() })
+	p.gateways = slices.DeleteFunc(p.gateways, func(g netip.Addr) bool { return !hasFamily(g) || closed || n.isRouted() })
 	for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
-		if n.routes() && !closed && hasFamily(any) {
+		if n.isRouted() && !closed && hasFamily(any) {
 			p.addRoute(network.Route{Destination: netip.PrefixFrom(any, 0)})
 		}
 	}

@@ -136,8 +136,8 @@ func (r endpointRow) key() string { return endpointKey(r.Network, r.ID) }
 
 func endpointKey(network, id string) string { return network + "/" + id }
 
-// Gives reports whether the IPAM driver allocates addresses of the subnet.
-func (s Subnet) Gives() bool { return s.Prefix.Bits() > 0 }
+// IsAllocated reports whether the IPAM driver allocates addresses of the subnet.
+func (s Subnet) IsAllocated() bool { return s.Prefix.Bits() > 0 }
 
 // leased reports whether the subnet belongs to one of Graft's address spaces.
 func (s Subnet) leased() bool { return s.Space == ipam.LocalSpace || s.Space == ipam.GlobalSpace }
@@ -163,28 +163,28 @@ func (s Subnet) overlaps(p *policy.Policy) (all []overlap) {
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
 		subnets := p.Pools[name].Subnets
 		i := slices.IndexFunc(subnets, func(ours ledger.Subnet) bool { return ours.Prefix.Overlaps(s.Prefix) })
-		if i >= 0 && !s.leased() && s.Gives() {
+		if i >= 0 && !s.leased() && s.IsAllocated() {
 			all = append(all, overlap{subnet: s.Prefix, prefix: subnets[i].Prefix, pool: name})
 		}
 	}
 	return all
 }
 
-// owns reports whether endpoints have allocations of their own, because no IPAM driver allocates for the
+// ownsAddresses reports whether endpoints have allocations of their own, because no IPAM driver allocates for the
 // network.
-func (n Network) owns(profile *policy.Profile) bool {
-	return profile != nil && len(profile.Pools) > 0 && !slices.ContainsFunc(n.Subnets, Subnet.Gives)
+func (n Network) ownsAddresses(profile *policy.Profile) bool {
+	return profile != nil && len(profile.Pools) > 0 && !slices.ContainsFunc(n.Subnets, Subnet.IsAllocated)
 }
 
-// routes reports whether the network's links route by address without neighbor discovery, so that there is no
+// isRouted reports whether the network's links route by address without neighbor discovery, so that there is no
 // gateway.
-func (n Network) routes() bool {
+func (n Network) isRouted() bool {
 	return n.Link.Kind == link.Ipvlan && (n.Link.Mode == "l3" || n.Link.Mode == "l3s")
 }
 
 // NeedsGateway reports whether the network uses a gateway address: for the bridge, or as way out.
 func (n Network) NeedsGateway() bool {
-	return !n.Isolated && !n.routes() && (!n.Internal || !n.Outside)
+	return !n.Isolated && !n.isRouted() && (!n.Internal || !n.Outside)
 }
 
 // identifier matches Docker's identifiers and those of its tests. Names of rows and links contain them.

@@ -184,8 +184,8 @@ func (w *world) start() {
 	if w.ledger, err = ledger.Open(w.t.Context(), store, pools...); err != nil {
 		w.t.Fatal(err)
 	}
-	w.service = service.New(w.ledger, served, service.Options{Clock: w.clock, Barred: func(ctx context.Context, pool string) error {
-		return w.Barred(ctx, pool)
+	w.service = service.New(w.ledger, served, service.Options{Clock: w.clock, Disabled: func(ctx context.Context, pool string) error {
+		return w.CheckPool(ctx, pool)
 	}})
 	o := w.options
 	o.Service, o.Policy, o.Leases = w.service, func() *policy.Policy { return w.policy }, finder{w}

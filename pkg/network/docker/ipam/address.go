@@ -27,8 +27,8 @@ const (
 // maximumChoices limits the retries after other callers took or released the same address.
 const maximumChoices = 64
 
-// wish is a request for an address.
-type wish struct {
+// addressRequest is a request for an address.
+type addressRequest struct {
 	*Driver
 	space *space
 	lease Pool
@@ -49,7 +49,7 @@ type wish struct {
 // ErrUnavailable.
 func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Addr,
 	options map[string]string) (netip.Prefix, error) {
-	w, err := l.wish(ctx, id, options)
+	w, err := l.newAddressRequest(ctx, id, options)
 	if err != nil {
 		return netip.Prefix{}, err
 	}
@@ -61,11 +61,11 @@ func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Ad
 	case w.gateway && declared.IsValid() && (!address.IsValid() || address == declared):
 		address = declared
 	case w.gateway && address.IsValid() && address == w.lease.Gateway:
-		w.formerGateway(ctx, address)
+		w.reserveFormerGateway(ctx, address)
 	case address.IsValid():
-		err = w.named(ctx, address)
+		err = w.allocateNamed(ctx, address)
 	default:
-		address, err = w.chosen(ctx)
+		address, err = w.allocateAny(ctx)
 	}
 	if err != nil {
 		return netip.Prefix{}, err
@@ -73,12 +73,12 @@ func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Ad
 	return netip.PrefixFrom(address, w.lease.Prefix.Bits()), nil
 }
 
-// wish finds the lease of a request and marks it as used.
-func (l *Driver) wish(ctx context.Context, id string, options map[string]string) (*wish, error) {
+// newAddressRequest finds the lease of a request and marks it as used.
+func (l *Driver) newAddressRequest(ctx context.Context, id string, options map[string]string) (*addressRequest, error) {
 	if err := checkOptions(options); err != nil {
 		return nil, err
 	}
-	w := &wish{Driver: l}
+	w := &addressRequest{Driver: l}
 	var err error
 	if w.space, err = l.spaceOf(id); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (l *Driver) wish(ctx context.Context, id string, options map[string]string)
 	if w.space.shared {
 		word = l.roleWord(options)
 	}
-	if w.lease, err = l.use(ctx, w.space, id, word, w.activation); err != nil {
+	if w.lease, err = l.useLease(ctx, w.space, id, word, w.activation); err != nil {
 		return nil, err
 	}
 	if w.word = word; word == "" {
@@ -109,27 +109,27 @@ func (l *Driver) wish(ctx context.Context, id string, options map[string]string)
 	return w, nil
 }
 
-// formerGateway reserves a gateway's address that the pool no longer declares, so that nothing else gets it. A
+// reserveFormerGateway reserves a gateway's address that the pool no longer declares, so that nothing else gets it. A
 // failure is only reported, because the network has the address anyway.
-func (w *wish) formerGateway(ctx context.Context, address netip.Addr) {
-	err := w.named(ctx, address)
+func (w *addressRequest) reserveFormerGateway(ctx context.Context, address netip.Addr) {
+	err := w.allocateNamed(ctx, address)
 	if err != nil && !errors.Is(err, network.ErrOutside) && !errors.Is(err, network.ErrUnknownPool) {
 		w.options.Report(fmt.Errorf("the gateway %s of a network is not declared by the pool %s any more, and cannot be "+
 			"taken: %w", address, w.lease.Pool, err))
 	}
 }
 
-// chosen allocates any address.
-func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
-	if err := w.served(); err != nil {
+// allocateAny allocates any address.
+func (w *addressRequest) allocateAny(ctx context.Context) (netip.Addr, error) {
+	if err := w.checkServed(); err != nil {
 		return netip.Addr{}, err
 	}
 	for attempt := range maximumChoices {
-		address, err := w.options.Service.Next(ctx, w.pool.Name, w.lease.part(), attempt)
+		address, err := w.options.Service.Next(ctx, w.pool.Name, w.lease.selectionRange(), attempt)
 		if err != nil {
 			return netip.Addr{}, err
 		}
-		fresh, err := w.take(ctx, w.space.owner(w.lease.ID, address), address, nil)
+		fresh, err := w.allocate(ctx, w.space.owner(w.lease.ID, address), address, nil)
 		if fresh || err != nil && !errors.Is(err, network.ErrTaken) {
 			return address, err
 		}
@@ -137,8 +137,8 @@ func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%w: %d conflicts with other requests", network.ErrTaken, maximumChoices)
 }
 
-// served returns an error if the pool no longer has the subnet.
-func (w *wish) served() error {
+// checkServed returns an error if the pool no longer has the subnet.
+func (w *addressRequest) checkServed() error {
 	if w.pool == nil {
 		return fmt.Errorf("%w %q: no profile has it, or its subnet %s was removed; its allocations can "+
 			"be given back", network.ErrUnknownPool, w.lease.Pool, w.lease.Prefix)
@@ -146,11 +146,11 @@ func (w *wish) served() error {
 	return nil
 }
 
-// take allocates an address for an owner. fresh is false if another caller was faster. After an error nothing
+// allocate allocates an address for an owner. fresh is false if another caller was faster. After an error nothing
 // is allocated, because no caller would release it. asked lists the requested addresses for the policy.
-func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr, asked []netip.Addr) (fresh bool,
+func (w *addressRequest) allocate(ctx context.Context, owner network.Owner, address netip.Addr, asked []netip.Addr) (fresh bool,
 	err error) {
-	if err := w.served(); err != nil {
+	if err := w.checkServed(); err != nil {
 		return false, err
 	}
 	subject := w.subject(w.lease)
@@ -162,7 +162,7 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 	if err != nil {
 		return false, fmt.Errorf("asking for the quotas: %w", err)
 	}
-	mark := w.unique()
+	mark := w.uniqueName()
 	holder := network.Holder{Kind: kindAddress, Name: w.lease.ID, UID: mark, Node: w.options.Node,
 		Aliases: []string{w.word}}
 	if w.gateway {
@@ -177,7 +177,7 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 		return a.Holder.UID == mark, nil
 	}
 	w.joined = true
-	w.disclaim(ctx, owner, address, mark)
+	w.undo(ctx, owner, address, mark)
 	return false, err
 }
 
@@ -196,21 +196,21 @@ func (l *Driver) ReleaseAddress(ctx context.Context, id string, address netip.Ad
 	if !s.shared {
 		return l.options.Service.Release(ctx, owner)
 	}
-	return l.options.Service.Quit(ctx, owner, func(h *network.Holder) (own, over bool) {
-		rest := l.leave(h.Aliases)
+	return l.options.Service.Unclaim(ctx, owner, func(h *network.Holder) (own, over bool) {
+		rest := l.remainingUsers(h.Aliases)
 		own = len(rest) < len(h.Aliases) || len(rest) == 0
 		h.Aliases = rest
 		return own, len(rest) == 0
 	})
 }
 
-// named allocates the given address.
-func (w *wish) named(ctx context.Context, address netip.Addr) error {
+// allocateNamed allocates the given address.
+func (w *addressRequest) allocateNamed(ctx context.Context, address netip.Addr) error {
 	owner := w.space.owner(w.lease.ID, address)
 	for range maximumChoices {
 		held, err := w.options.Service.Get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
-			if fresh, err := w.take(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {
+			if fresh, err := w.allocate(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {
 				return err
 			}
 			continue // another call took it for the same owner
@@ -218,10 +218,10 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 		if err != nil {
 			return err
 		}
-		if err := w.lose(ctx, held, address); err != nil {
+		if err := w.checkLost(ctx, held, address); err != nil {
 			return err
 		}
-		held, err = w.options.Service.Claim(ctx, owner, w.again)
+		held, err = w.options.Service.Claim(ctx, owner, w.isRepeated)
 		if errors.Is(err, network.ErrNotHeld) {
 			continue
 		}
@@ -229,7 +229,7 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 			// It is not known whether the cloud has the unfinished allocation.
 			if _, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool,
 				Addresses: held.Addresses}); err != nil {
-				w.disclaim(ctx, owner, address, held.Holder.UID)
+				w.undo(ctx, owner, address, held.Holder.UID)
 			}
 		}
 		if errors.Is(err, network.ErrTaken) {
@@ -240,9 +240,9 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 	return fmt.Errorf("%w: %s is allocated and released in a loop", network.ErrUnavailable, address)
 }
 
-// lose checks whether a process was killed after it allocated an address and before it could answer. Then the
+// checkLost checks whether a process was killed after it allocated an address and before it could answer. Then the
 // address is unused.
-func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.Addr) error {
+func (w *addressRequest) checkLost(ctx context.Context, held network.Allocation, address netip.Addr) error {
 	w.lost = ""
 	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
 		return nil
@@ -254,15 +254,15 @@ func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.
 	return err
 }
 
-// again reports whether an address that is already allocated from the lease belongs to the caller, and records
+// isRepeated reports whether an address that is already allocated from the lease belongs to the caller, and records
 // the repeated request.
-func (w *wish) again(h *network.Holder) error {
+func (w *addressRequest) isRepeated(h *network.Holder) error {
 	if w.space.shared {
-		if node := w.elsewhere(h.Aliases); node != "" && !w.gateway && w.word == wordTask+w.node() {
+		if node := w.otherNode(h.Aliases); node != "" && !w.gateway && w.word == wordTask+w.node() {
 			return fmt.Errorf("%w on the node %s", network.ErrTaken, node)
 		}
 		w.joined = !slices.Contains(h.Aliases, w.word)
-		h.Aliases = join(h.Aliases, w.word)
+		h.Aliases = addWord(h.Aliases, w.word)
 		return nil
 	}
 	switch {
@@ -273,24 +273,24 @@ func (w *wish) again(h *network.Holder) error {
 		return fmt.Errorf("%w since before the client's start, and its network was not requested again since then",
 			network.ErrTaken)
 	}
-	h.Aliases, h.UID = []string{w.word}, w.unique()
+	h.Aliases, h.UID = []string{w.word}, w.uniqueName()
 	return nil
 }
 
 // disclaiming limits the time for rolling back a request after its caller may have disconnected.
 const disclaiming = 10 * time.Second
 
-// disclaim undoes a request, identified by mark, and releases the address unless other users of a shared space
+// undo undoes a request, identified by mark, and releases the address unless other users of a shared space
 // have it.
-func (w *wish) disclaim(ctx context.Context, owner network.Owner, address netip.Addr, mark string) {
+func (w *addressRequest) undo(ctx context.Context, owner network.Owner, address netip.Addr, mark string) {
 	if !w.space.shared {
-		w.undone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
+		w.reportUndone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
 		return
 	}
 	ctx = context.WithoutCancel(ctx) // no other call would undo it
 	within, cancel := context.WithTimeout(ctx, disclaiming)
 	defer cancel()
-	w.undone(ctx, address, w.options.Service.Quit(within, owner, func(h *network.Holder) (own, over bool) {
+	w.reportUndone(ctx, address, w.options.Service.Unclaim(within, owner, func(h *network.Holder) (own, over bool) {
 		if !w.joined || h.UID != mark || !slices.Contains(h.Aliases, w.word) {
 			return false, false
 		}
@@ -299,9 +299,9 @@ func (w *wish) disclaim(ctx context.Context, owner network.Owner, address netip.
 	}))
 }
 
-// undone reports that an address which could not be bound could not be released either, unless the caller
+// reportUndone reports that an address which could not be bound could not be released either, unless the caller
 // disconnected: then the sweep releases it.
-func (w *wish) undone(ctx context.Context, address netip.Addr, err error) {
+func (w *addressRequest) reportUndone(ctx context.Context, address netip.Addr, err error) {
 	if err != nil && !errors.Is(err, ctx.Err()) {
 		w.options.Report(fmt.Errorf("giving back %s, which could not be bound: %w", address, err))
 	}
@@ -358,7 +358,7 @@ func (l *Driver) Sweep(ctx context.Context) error {
 
 // sweep releases the unused addresses of a space, and notes those that it keeps for the grace period.
 func (l *Driver) sweep(ctx context.Context, s *space, gone map[holding]time.Time) error {
-	held, err := l.options.Service.Owned(ctx, s.beginning())
+	held, err := l.options.Service.Owned(ctx, s.ownerPrefix())
 	if err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func (l *Driver) sweep(ctx context.Context, s *space, gone map[holding]time.Time
 	}
 	now, errs := l.options.Clock.Now(), []error{}
 	for _, a := range held {
-		stray, err := l.stray(ctx, s, a, leases)
+		stray, err := l.isStray(ctx, s, a, leases)
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
@@ -381,16 +381,16 @@ func (l *Driver) sweep(ctx context.Context, s *space, gone map[holding]time.Time
 			since = now
 		}
 		if gone[of] = since; now.Sub(since) >= l.options.Grace {
-			errs = append(errs, l.free(ctx, a))
+			errs = append(errs, l.release(ctx, a))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// stray reports whether an address is unused: no network has it, and it belongs to an earlier lease of its identifier,
+// isStray reports whether an address is unused: no network has it, and it belongs to an earlier lease of its identifier,
 // or the client has named the network.
-func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, leases map[string]Pool) (bool, error) {
-	id, address, is := s.held(a.Owner)
+func (l *Driver) isStray(ctx context.Context, s *space, a network.Allocation, leases map[string]Pool) (bool, error) {
+	id, address, is := s.parseOwner(a.Owner)
 	p := leases[id]
 	leased := p.ID != "" && (s.shared || slices.ContainsFunc(a.Holder.Aliases, func(word string) bool {
 		return strings.HasPrefix(word, wordLease+p.Term+"/")
@@ -403,10 +403,10 @@ func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, leas
 	return unused || err == nil && !has && !leased, err
 }
 
-// free releases an address unless its holder has changed.
-func (l *Driver) free(ctx context.Context, a network.Allocation) error {
+// release releases an address unless its holder has changed.
+func (l *Driver) release(ctx context.Context, a network.Allocation) error {
 	freed := false
-	err := l.options.Service.Quit(ctx, a.Owner, func(h *network.Holder) (own, over bool) {
+	err := l.options.Service.Unclaim(ctx, a.Owner, func(h *network.Holder) (own, over bool) {
 		freed = h.UID == a.Holder.UID && slices.Equal(h.Aliases, a.Holder.Aliases)
 		return freed, freed
 	})

@@ -21,7 +21,7 @@ func TestRestartedContainerGetsItsAddress(t *testing.T) {
 	ctx := t.Context()
 	_, served := w.pools()
 	of := served["spare"]
-	of.Rest = time.Minute
+	of.Quarantine = time.Minute
 	served["spare"] = of
 	w.service.Configure(served, nil)
 	if err := w.Activate(ctx); err != nil {
@@ -47,7 +47,7 @@ func TestRestartedContainerGetsItsAddress(t *testing.T) {
 		}
 	}
 	w.clock.Step(2 * time.Minute)
-	if _, err := w.ledger.Wake(ctx, w.clock.Now()); err != nil {
+	if _, err := w.ledger.Expire(ctx, w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.foreign("spare", nine.String()); err != nil {

@@ -144,7 +144,7 @@ func (w *world) setting(ctx context.Context, verb string, words []string) (strin
 			w.networks[subnet] = append(w.networks[subnet], netip.MustParseAddr(word))
 		}
 	case "named":
-		return "", w.Known(ctx, ipam.LocalSpace, netip.MustParsePrefix(words[0]), words[1])
+		return "", w.RecordNetwork(ctx, ipam.LocalSpace, netip.MustParsePrefix(words[0]), words[1])
 	case "begun":
 		return "", w.begun(ctx, words[0], netip.MustParseAddr(words[1]))
 	case "refuse":
@@ -163,9 +163,9 @@ func (w *world) setting(ctx context.Context, verb string, words []string) (strin
 
 // begun changes allocations to the state after a crash before the cloud's answer.
 func (w *world) begun(ctx context.Context, pool string, address netip.Addr) error {
-	a, err := w.ledger.At(ctx, pool, address)
+	a, err := w.ledger.ByAddress(ctx, pool, address)
 	if err == nil {
-		err = w.ledger.Forget(ctx, a.Owner, w.clock.Now(), w.clock.Now())
+		err = w.ledger.Delete(ctx, a.Owner, w.clock.Now(), w.clock.Now())
 	}
 	if err == nil {
 		_, _, err = w.ledger.Reserve(ctx, ledger.Intent{

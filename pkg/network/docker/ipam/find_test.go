@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 	if err := w.Describe(ctx, a.Owner, network.Holder{Kind: "Container", Name: "one"}); err != nil {
 		t.Error(err)
 	}
-	if err := w.Known(ctx, ipam.LocalSpace, subnet, "net"); err != nil {
+	if err := w.RecordNetwork(ctx, ipam.LocalSpace, subnet, "net"); err != nil {
 		t.Error(err)
 	}
 	if scans := store.scans.Load(); scans != 0 {

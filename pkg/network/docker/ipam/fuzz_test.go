@@ -29,7 +29,7 @@ func FuzzIdentifier(f *testing.F) {
 			if !ok {
 				continue
 			}
-			got, of, is := s.held(s.owner(id, address))
+			got, of, is := s.parseOwner(s.owner(id, address))
 			if !is || got != id || of != address {
 				t.Errorf("%q and %s: got %q and %s, %v", id, address, got, of, is)
 			}

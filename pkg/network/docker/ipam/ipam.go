@@ -99,8 +99,8 @@ type Pool struct {
 	Since time.Time `json:"since"`
 }
 
-// part returns the range for the selection of addresses.
-func (p Pool) part() netip.Prefix {
+// selectionRange returns the range for the selection of addresses.
+func (p Pool) selectionRange() netip.Prefix {
 	if p.Within.IsValid() {
 		return p.Within
 	}
@@ -117,10 +117,10 @@ type Driver struct {
 	life   string
 	number atomic.Uint64
 
-	// mutex serializes changes of leases, and guards untold and gone.
+	// mutex serializes changes of leases, and guards undelivered and gone.
 	mutex sync.Mutex
-	// untold holds the leases with a failed or uncertain write: the client has not received them.
-	untold map[string]bool
+	// undelivered holds the leases with a failed or uncertain write: the client has not received them.
+	undelivered map[string]bool
 	// gone has the addresses that the last sweep found unused, with the time of the first such sweep.
 	gone map[holding]time.Time
 }
@@ -165,15 +165,15 @@ func New(o Options) *Driver {
 		local:   local,
 		global: &space{name: GlobalSpace, short: "global", owners: "pool/", shared: true,
 			table: record.New[Pool](o.Store, "", "lease-global")},
-		starts: record.New[start](o.Store, o.Node, "lease-start"),
-		life:   o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
-		untold: map[string]bool{},
-		gone:   map[holding]time.Time{},
+		starts:      record.New[start](o.Store, o.Node, "lease-start"),
+		life:        o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
+		undelivered: map[string]bool{},
+		gone:        map[holding]time.Time{},
 	}
 }
 
-// unique returns a name that no other process uses.
-func (l *Driver) unique() string { return l.life + "-" + strconv.FormatUint(l.number.Add(1), 36) }
+// uniqueName returns a name that no other process uses.
+func (l *Driver) uniqueName() string { return l.life + "-" + strconv.FormatUint(l.number.Add(1), 36) }
 
 // Activate starts a new activation: the client has restarted and requests its leases again. It fails if the ledger
 // does.
@@ -250,8 +250,8 @@ func (l *Driver) spaceOf(id string) (*space, error) {
 	return nil, fmt.Errorf("%w: %q is not the identifier of a pool", ErrUnknown, id)
 }
 
-// beginning returns the common prefix of the owners in the space.
-func (s *space) beginning() network.Owner {
+// ownerPrefix returns the common prefix of the owners in the space.
+func (s *space) ownerPrefix() network.Owner {
 	return network.Owner{Contract: Contract, Key: s.owners + s.short + "/"}
 }
 
@@ -260,8 +260,8 @@ func (s *space) owner(id string, address netip.Addr) network.Owner {
 	return network.Owner{Contract: Contract, Key: s.owners + id + "/" + address.String()}
 }
 
-// held parses an owner's key to lease and address.
-func (s *space) held(owner network.Owner) (id string, address netip.Addr, ok bool) {
+// parseOwner parses an owner's key to lease and address.
+func (s *space) parseOwner(owner network.Owner) (id string, address netip.Addr, ok bool) {
 	key, begins := strings.CutPrefix(owner.Key, s.owners)
 	at := max(strings.LastIndex(key, "/"), 0)
 	address, err := netip.ParseAddr(strings.TrimPrefix(key[at:], "/"))
@@ -301,8 +301,8 @@ func (l *Driver) roleWord(options map[string]string) string {
 // node returns this node's name in words.
 func (l *Driver) node() string { return cmp.Or(l.options.Node, "-") }
 
-// elsewhere returns another node with a task's word, or "".
-func (l *Driver) elsewhere(users []string) string {
+// otherNode returns another node with a task's word, or "".
+func (l *Driver) otherNode(users []string) string {
 	for _, word := range users {
 		if node, is := strings.CutPrefix(word, wordTask); is && node != l.node() {
 			return node
@@ -311,9 +311,9 @@ func (l *Driver) elsewhere(users []string) string {
 	return ""
 }
 
-// leave returns the remaining users after this node releases something. The first release comes from the node's
+// remainingUsers returns the remaining users after this node releases something. The first release comes from the node's
 // task, the second from a manager, on any node. A node that is no user removes nothing.
-func (l *Driver) leave(users []string) []string {
+func (l *Driver) remainingUsers(users []string) []string {
 	var leaving string
 	if task := wordTask + l.node(); slices.Contains(users, task) {
 		leaving = task
@@ -325,8 +325,8 @@ func (l *Driver) leave(users []string) []string {
 	})
 }
 
-// join adds a word if it is missing.
-func join(users []string, word string) []string {
+// addWord adds a word if it is missing.
+func addWord(users []string, word string) []string {
 	if slices.Contains(users, word) {
 		return users
 	}

@@ -99,7 +99,7 @@ func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
 		switch {
 		case pool == nil:
 			return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name,
-				source.ThereAre(slices.Sorted(maps.Keys(p.Pools))))
+				source.ListKnown(slices.Sorted(maps.Keys(p.Pools))))
 		case !slices.Contains(pools, pool):
 			return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, chosen)
 		}
@@ -136,12 +136,12 @@ func (c choice) matching(r PoolRequest) ([]candidate, error) {
 	case len(all) > 0:
 		return all, nil
 	case r.named() && c.free:
-		return nil, fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ThereAre(has))
+		return nil, fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ListKnown(has))
 	case r.named():
-		return nil, fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ThereAre(has))
+		return nil, fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ListKnown(has))
 	case len(has) > 0:
 		return nil, fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family,
-			source.ThereAre(has))
+			source.ListKnown(has))
 	default:
 		return nil, fmt.Errorf("%w: %s has no subnet: addresses that its cloud chooses cannot be leased", network.ErrOutside, c.what)
 	}
@@ -172,7 +172,7 @@ func checkRange(pool *policy.Pool, prefix, part netip.Prefix) error {
 		return nil
 	}
 	of := netipx.RangeOfPrefix(part)
-	if _, _, gives := allocator.NewSpace(subnet.Dynamic).Between(of.From(), of.To()); !gives {
+	if _, _, ok := allocator.NewSpace(subnet.Dynamic).Between(of.From(), of.To()); !ok {
 		return fmt.Errorf("%w: the pool %s has no free choice of addresses in the range %s", network.ErrOutside, pool.Name, part)
 	}
 	return nil

@@ -47,11 +47,11 @@ func (l *Driver) update(ctx context.Context, s *space, id string, change func(*P
 	})
 	if err != nil {
 		if errors.Is(err, record.ErrUncertain) {
-			l.untold[id] = true
+			l.undelivered[id] = true
 		}
 		return Pool{}, err
 	}
-	delete(l.untold, id)
+	delete(l.undelivered, id)
 	return lease, nil
 }
 
@@ -160,7 +160,7 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,
 // or the write was uncertain, and the lease is unused since.
 func (l *Driver) isLost(p Pool) bool {
-	return !p.Used && (l.untold[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
+	return !p.Used && (l.undelivered[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
 }
 
 // leases calls do with the identifiers of the possible leases of a subnet until it is done: first that of the subnet's
@@ -193,7 +193,7 @@ func (l *Driver) newLease(ctx context.Context, s *space, r PoolRequest, of candi
 	p := &Pool{
 		ID: s.id(of.pool.Name, of.prefix), Space: s.name, Pool: of.pool.Name, Prefix: of.prefix, Within: r.Within,
 		Gateway: gatewayOf(of.pool, of.prefix),
-		Profile: of.profile, Options: ourOptions(r.Options), Activation: activation, Term: l.unique(),
+		Profile: of.profile, Options: ourOptions(r.Options), Activation: activation, Term: l.uniqueName(),
 		Since: l.options.Clock.Now().UTC(),
 	}
 	return p, l.options.Policy().Permit(ctx, l.subject(*p))
@@ -213,7 +213,7 @@ func (l *Driver) renewed(s *space, r PoolRequest, p Pool, pool *policy.Pool, act
 	if !s.shared {
 		p.Network = "" // it may belong to another network now
 		if p.Activation = activation; l.isLost(p) {
-			p.Term, p.Since = l.unique(), l.options.Clock.Now().UTC()
+			p.Term, p.Since = l.uniqueName(), l.options.Clock.Now().UTC()
 		}
 	}
 	return &p, nil
@@ -232,7 +232,7 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 		if p == nil || !s.shared {
 			return nil, nil //nolint:nilnil // delete it
 		}
-		if p.Users = l.leave(p.Users); len(p.Users) > 0 {
+		if p.Users = l.remainingUsers(p.Users); len(p.Users) > 0 {
 			return p, nil
 		}
 		return nil, nil //nolint:nilnil // delete it
@@ -243,11 +243,11 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 // several replaces the network of a lease if the client named two networks. It is not a valid identifier.
 const several = "*"
 
-// Known records that the client named a network for a subnet's lease. The record is valid until the client
+// RecordNetwork records that the client named a network for a subnet's lease. The record is valid until the client
 // requests the lease again, after its restart or because it forgot the network and creates another. Only such a
 // record proves that addresses that the network does not have are unused. It also marks the lease as used.
 // Known ignores subnets without a lease and shared spaces. It fails if the ledger does.
-func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, network string) error {
+func (l *Driver) RecordNetwork(ctx context.Context, space string, subnet netip.Prefix, network string) error {
 	if space != l.local.name {
 		return nil
 	}
@@ -269,9 +269,9 @@ func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, n
 	})
 }
 
-// use returns a lease and records who uses it. Another client with the same identifier may have ended the lease, while
+// useLease returns a lease and records who uses it. Another client with the same identifier may have ended the lease, while
 // this client still uses it: then it begins again.
-func (l *Driver) use(ctx context.Context, s *space, id, user string, activation int) (Pool, error) {
+func (l *Driver) useLease(ctx context.Context, s *space, id, user string, activation int) (Pool, error) {
 	p, on, err := s.table.Get(ctx, id)
 	if err != nil || on && p.Used && (user == "" || slices.Contains(p.Users, user)) {
 		return p, err
@@ -285,14 +285,14 @@ func (l *Driver) use(ctx context.Context, s *space, id, user string, activation 
 			if _, has := subnetOf(pool, prefix); !has {
 				return nil, fmt.Errorf("%w: %s; no pool %s has this subnet", ErrUnknown, id, name)
 			}
-			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.unique(),
+			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.uniqueName(),
 				Since: l.options.Clock.Now().UTC()}
 			if !s.shared {
 				p.Activation = activation
 			}
 		}
 		if p.Used = true; user != "" {
-			p.Users = join(p.Users, user)
+			p.Users = addWord(p.Users, user)
 		}
 		return p, nil
 	})

@@ -54,10 +54,10 @@ var explanations = []struct {
 	{errnos: []unix.Errno{unix.EMLINK, unix.ENOSPC}, err: network.ErrExhausted, text: "the parent can carry no more"},
 }
 
-// explain wraps an error of the kernel: ErrImpossible if the kernel or the process lacks something,
+// wrapError wraps an error of the kernel: ErrImpossible if the kernel or the process lacks something,
 // network.ErrUnavailable if a retry may succeed, network.ErrTaken if something else uses it. kind is that of a link
 // which is created or changed, or "".
-func explain(what, kind string, err error) error {
+func wrapError(what, kind string, err error) error {
 	errno, ok := errors.AsType[unix.Errno](err)
 	if !ok {
 		if err != nil {

@@ -105,7 +105,7 @@ func (k *Kernel) do(ctx context.Context, call string, kind Kind, key string, f f
 		if ctx.Err() != nil {
 			return // the caller has gone
 		}
-		done <- k.inside(f)
+		done <- k.inNamespace(f)
 	}()
 	select {
 	case err := <-done:
@@ -115,8 +115,8 @@ func (k *Kernel) do(ctx context.Context, call string, kind Kind, key string, f f
 	}
 }
 
-// inside calls f on a thread in the namespace.
-func (k *Kernel) inside(f func(session) error) (err error) {
+// inNamespace calls f on a thread in the namespace.
+func (k *Kernel) inNamespace(f func(session) error) (err error) {
 	runtime.LockOSThread()
 	here, err := netns.Get()
 	if err != nil {
@@ -173,7 +173,7 @@ func (k *Kernel) Remove(ctx context.Context, m Marked) error {
 	return k.do(ctx, "remove", "", key, func(h session) error {
 		k.parents.Lock()
 		defer k.parents.Unlock()
-		link, err := h.found(h.LinkByIndex(m.Index))
+		link, err := h.find(h.LinkByIndex(m.Index))
 		if err != nil || link == nil || link.Attrs().Alias != m.String() {
 			return err
 		}
@@ -184,19 +184,19 @@ func (k *Kernel) Remove(ctx context.Context, m Marked) error {
 // session is a netlink socket for one operation.
 type session struct{ *netlink.Handle }
 
-// found returns the result of looking up a link, or nil if there is none.
-func (h session) found(link netlink.Link, err error) (netlink.Link, error) {
+// find returns the result of looking up a link, or nil if there is none.
+func (h session) find(link netlink.Link, err error) (netlink.Link, error) {
 	var missing netlink.LinkNotFoundError
 	if errors.As(err, &missing) || errors.Is(err, unix.ENODEV) {
 		return nil, nil //nolint:nilnil // no link is a valid answer
 	}
-	return link, explain("looking for a link", "", err)
+	return link, wrapError("looking for a link", "", err)
 }
 
 // own returns the link with a name and our mark, or nil. A link without a mark is incomplete; one with another
 // mark is an error.
 func (h session) own(name string, m Mark) (netlink.Link, error) {
-	link, err := h.found(h.LinkByName(name))
+	link, err := h.find(h.LinkByName(name))
 	if link != nil && link.Attrs().Alias != "" && link.Attrs().Alias != m.String() {
 		return nil, fmt.Errorf("%w: there is a link %s already, which is for %q", network.ErrTaken, name, link.Attrs().Alias)
 	}
@@ -210,7 +210,7 @@ func (h session) links() ([]netlink.Link, error) {
 	for range 5 {
 		links, err := h.LinkList()
 		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, explain("listing links", "", err)
+			return nil, wrapError("listing links", "", err)
 		}
 		for _, link := range links {
 			seen[link.Attrs().Index] = link
@@ -227,9 +227,9 @@ func (h session) links() ([]netlink.Link, error) {
 func (h session) create(link netlink.Link) (netlink.Link, error) {
 	name := link.Attrs().Name
 	if err := h.LinkAdd(link); err != nil {
-		return nil, explain(fmt.Sprintf("making %s of kind %s", name, link.Type()), link.Type(), err)
+		return nil, wrapError(fmt.Sprintf("making %s of kind %s", name, link.Type()), link.Type(), err)
 	}
-	made, err := h.found(h.LinkByName(name))
+	made, err := h.find(h.LinkByName(name))
 	if err == nil && made == nil {
 		err = fmt.Errorf("%w: the link %s was removed by another program", network.ErrUnavailable, name)
 	}
@@ -252,7 +252,7 @@ func (h session) ensure(want netlink.Link, m Mark, fits func(netlink.Link) bool)
 // remove removes a link. It ignores a missing one.
 func (h session) remove(link netlink.Link) error {
 	if err := h.LinkDel(link); !errors.Is(err, unix.ENODEV) {
-		return explain("removing "+link.Attrs().Name, "", err)
+		return wrapError("removing "+link.Attrs().Name, "", err)
 	}
 	return nil
 }
@@ -299,7 +299,7 @@ func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool
 			continue
 		}
 		if err := change.make(); err != nil {
-			return explain("setting up "+is.Name, link.Type(), err)
+			return wrapError("setting up "+is.Name, link.Type(), err)
 		}
 	}
 	return nil
@@ -328,18 +328,18 @@ func (k *Kernel) supports(h session, kind Kind) error {
 	}
 	missing := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: math.MaxInt32}} // may this process change links?
 	if err := h.LinkSetUp(missing); err != nil && !errors.Is(err, unix.ENODEV) {
-		return explain("changing links", "", err)
+		return wrapError("changing links", "", err)
 	}
-	err := h.apart(func(h session) error { return h.try(kind) })
+	err := h.inTemporaryNamespace(func(h session) error { return h.try(kind) })
 	if err == nil {
 		k.supported.Store(kind, true)
 	}
 	return err
 }
 
-// apart calls f with a socket in a temporary network namespace, or with h if the process may not create namespaces.
+// inTemporaryNamespace calls f with a socket in a temporary network namespace, or with h if the process may not create namespaces.
 // The thread is locked.
-func (h session) apart(f func(session) error) error {
+func (h session) inTemporaryNamespace(f func(session) error) error {
 	runtime.LockOSThread()
 	here, err := netns.Get()
 	if err != nil {
@@ -366,8 +366,8 @@ func (h session) apart(f func(session) error) error {
 // try creates and removes the links of a kind. The parent of macvlan, ipvlan and VLANs is one end of a veth pair.
 func (h session) try(kind Kind) error {
 	name := "gp" + rand.Text()[:8]
-	pair := &netlink.Veth{LinkAttrs: named(name + "v"), PeerName: name + "w"}
-	bridge := &netlink.Bridge{LinkAttrs: named(name + "b")}
+	pair := &netlink.Veth{LinkAttrs: newAttributes(name + "v"), PeerName: name + "w"}
+	bridge := &netlink.Bridge{LinkAttrs: newAttributes(name + "b")}
 	switch kind {
 	case Bridge:
 		return errors.Join(h.temporary(bridge, nil), h.temporary(pair, nil))

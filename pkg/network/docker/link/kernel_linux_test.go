@@ -166,14 +166,14 @@ func TestExplain(t *testing.T) {
 		unix.EPERM: ErrImpossible, unix.EAGAIN: network.ErrUnavailable, unix.ENOBUFS: network.ErrUnavailable, unix.ENODEV: network.ErrUnavailable,
 		unix.EIO: unix.EIO, unix.EADDRINUSE: network.ErrTaken, unix.EXFULL: network.ErrExhausted, unix.EINVAL: unix.EINVAL,
 	} {
-		holds(t, explain("doing", "", fmt.Errorf("the kernel: %w", errno)), want, "doing: ")
-		holds(t, explain("doing", "", errno), errno, "")
+		holds(t, wrapError("doing", "", fmt.Errorf("the kernel: %w", errno)), want, "doing: ")
+		holds(t, wrapError("doing", "", errno), errno, "")
 	}
-	if err := explain("doing", "", nil); err != nil {
+	if err := wrapError("doing", "", nil); err != nil {
 		t.Error(err)
 	}
-	holds(t, explain("making", "macvlan", unix.EINVAL), network.ErrTaken, "links of another kind or mode")
+	holds(t, wrapError("making", "macvlan", unix.EINVAL), network.ErrTaken, "links of another kind or mode")
 	for _, errno := range []error{unix.EOPNOTSUPP, fmt.Errorf("%w: Unknown device type", unix.EOPNOTSUPP)} {
-		holds(t, explain("making", "vxlan", errno), ErrImpossible, "this kernel has no vxlan (CONFIG_VXLAN): modprobe vxlan")
+		holds(t, wrapError("making", "vxlan", errno), ErrImpossible, "this kernel has no vxlan (CONFIG_VXLAN): modprobe vxlan")
 	}
 }

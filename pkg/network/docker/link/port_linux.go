@@ -22,7 +22,7 @@ import (
 // ipvlan. If one end of a veth pair has moved into a sandbox, only this side is completed. The errors are those of
 // EnsureSegment, and ErrNoSegment. A MAC address or VLAN in use is network.ErrTaken.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
-	if err := errors.Join(s.valid(), p.valid(s.Spec)); err != nil {
+	if err := errors.Join(s.validate(), p.validate(s.Spec)); err != nil {
 		return Port{}, err
 	}
 	made := p
@@ -49,8 +49,8 @@ func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) err
 	})
 }
 
-// valid returns an error for settings that the kind of links does not support.
-func (p Port) valid(s Spec) error {
+// validate returns an error for settings that the kind of links does not support.
+func (p Port) validate(s Spec) error {
 	if len(p.MAC) > 0 {
 		if err := MACProblem(p.MAC); err != nil {
 			return fmt.Errorf("%w: %w", ErrImpossible, err)
@@ -101,7 +101,7 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 		MasterIndex: bridge.Attrs().Index}
 	created := port == nil
 	if created {
-		pair := &netlink.Veth{LinkAttrs: named(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
+		pair := &netlink.Veth{LinkAttrs: newAttributes(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
 		pair.MTU, pair.PeerHardwareAddr = want.MTU, net.HardwareAddr(p.MAC)
 		if port, err = h.create(pair); err != nil {
 			return p, err
@@ -114,7 +114,7 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 		if created {
 			err = errors.Join(err, h.remove(port))
 		}
-		if still, lookErr := h.found(h.LinkByIndex(bridge.Attrs().Index)); lookErr == nil && still == nil {
+		if still, lookErr := h.find(h.LinkByIndex(bridge.Attrs().Index)); lookErr == nil && still == nil {
 			err = ErrNoSegment
 		}
 		return p, err
@@ -180,7 +180,7 @@ func (h session) ensureChild(s Segment, p Port) (Port, error) {
 
 // child returns the description of an interface on a parent.
 func child(name string, s Spec, p Port, base netlink.Link) netlink.Link {
-	a := named(name)
+	a := newAttributes(name)
 	a.ParentIndex, a.MTU, a.HardwareAddr = base.Attrs().Index, s.MTU, net.HardwareAddr(p.MAC)
 	switch s.Kind {
 	case Macvlan:
@@ -209,8 +209,8 @@ func sameChild(link netlink.Link, s Spec, p Port, base netlink.Link) bool {
 	}
 }
 
-// named returns the attributes of a new link.
-func named(name string) netlink.LinkAttrs {
+// newAttributes returns the attributes of a new link.
+func newAttributes(name string) netlink.LinkAttrs {
 	a := netlink.NewLinkAttrs()
 	a.Name = name
 	return a

@@ -149,8 +149,8 @@ func (s Segment) Problems() map[string]error {
 	return problems
 }
 
-// valid returns all problems as one error.
-func (s Segment) valid() error {
+// validate returns all problems as one error.
+func (s Segment) validate() error {
 	var errs []error
 	problems := s.Problems()
 	for _, field := range slices.Sorted(maps.Keys(problems)) {

@@ -26,7 +26,7 @@ import (
 // VLAN of the parent. It returns ErrImpossible if Problems is not empty or the kernel lacks a kind,
 // network.ErrUnavailable while the parent is missing or down, and network.ErrTaken if a needed resource is in use.
 func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
-	if err := s.valid(); err != nil {
+	if err := s.validate(); err != nil {
 		return err
 	}
 	return k.do(ctx, "ensure-segment", s.Kind, "network/"+s.Network, func(h session) error {
@@ -67,7 +67,7 @@ func (h session) base(s Segment) (netlink.Link, error) {
 	if s.Parent == "" {
 		return nil, nil //nolint:nilnil // a network without a parent
 	}
-	base, err := h.found(h.LinkByName(s.Parent))
+	base, err := h.find(h.LinkByName(s.Parent))
 	switch {
 	case err != nil:
 		return nil, err
@@ -95,7 +95,7 @@ func (h session) base(s Segment) (netlink.Link, error) {
 	if a.MasterIndex == 0 || s.Kind == VLAN || s.Kind == VXLAN {
 		return base, nil
 	}
-	master, err := h.found(h.LinkByIndex(a.MasterIndex))
+	master, err := h.find(h.LinkByIndex(a.MasterIndex))
 	if master != nil && master.Attrs().Name != bridgeName(s.Network) {
 		err = fmt.Errorf("%w: the parent %s is a port of %s already", network.ErrTaken, a.Name, master.Attrs().Name)
 	}
@@ -126,7 +126,7 @@ func isOn(link, parent netlink.Link) bool {
 func (k *Kernel) ensureSubinterface(h session, s Segment) error {
 	k.parents.Lock()
 	defer k.parents.Unlock()
-	parent, err := h.found(h.LinkByName(s.Parent))
+	parent, err := h.find(h.LinkByName(s.Parent))
 	if err != nil || parent == nil {
 		return err // base explains it
 	}
@@ -135,7 +135,7 @@ func (k *Kernel) ensureSubinterface(h session, s Segment) error {
 		return err
 	}
 	if sub == nil {
-		made := &netlink.Vlan{LinkAttrs: named(subOwnName(s.Parent, s.VLAN)), VlanId: int(s.VLAN)}
+		made := &netlink.Vlan{LinkAttrs: newAttributes(subOwnName(s.Parent, s.VLAN)), VlanId: int(s.VLAN)}
 		made.ParentIndex = parent.Attrs().Index
 		if sub, err = h.create(made); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (k *Kernel) ensureSubinterface(h session, s Segment) error {
 	if sub.Attrs().RawFlags&unix.IFF_UP != 0 {
 		return nil
 	}
-	return explain("setting up "+sub.Attrs().Name, sub.Type(), h.LinkSetUp(sub))
+	return wrapError("setting up "+sub.Attrs().Name, sub.Type(), h.LinkSetUp(sub))
 }
 
 // subinterfaceMark returns the alias of the VLAN of the parent.
@@ -172,7 +172,7 @@ func (s Spec) ownsSubinterface(sub netlink.Link) bool {
 func (k *Kernel) removeSubinterface(h session, s Segment) error {
 	k.parents.Lock()
 	defer k.parents.Unlock()
-	parent, err := h.found(h.LinkByName(s.Parent))
+	parent, err := h.find(h.LinkByName(s.Parent))
 	if err != nil || parent == nil {
 		return err // its VLANs were removed with it
 	}
@@ -195,7 +195,7 @@ func (h session) ensureBridge(s Segment, base netlink.Link) error {
 		return err
 	}
 	name, of := bridgeName(s.Network), Mark{Network: s.Network}
-	made := &netlink.Bridge{LinkAttrs: named(name)}
+	made := &netlink.Bridge{LinkAttrs: newAttributes(name)}
 	made.HardwareAddr = net.HardwareAddr(newMAC()) // otherwise it takes those of its ports in turn
 	bridge, err := h.ensure(made, of, func(netlink.Link) bool { return true })
 	if err == nil && bridge.Type() != "bridge" {
@@ -224,7 +224,7 @@ func (h session) ensureBridge(s Segment, base netlink.Link) error {
 	if err := h.checkWithoutAddresses(base); err != nil {
 		return err
 	}
-	return explain("making "+base.Attrs().Name+" a port", "", h.LinkSetMasterByIndex(base, bridge.Attrs().Index))
+	return wrapError("making "+base.Attrs().Name+" a port", "", h.LinkSetMasterByIndex(base, bridge.Attrs().Index))
 }
 
 // checkWithoutAddresses returns an error for an interface with addresses, which would stop working if it became a port
@@ -250,7 +250,7 @@ type address struct {
 func (h session) addresses(link netlink.Link) ([]address, error) {
 	list, err := h.AddrList(link, unix.AF_UNSPEC)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return nil, explain("listing addresses", "", err)
+		return nil, wrapError("listing addresses", "", err)
 	}
 	var all []address
 	for i := range list {
@@ -275,7 +275,7 @@ func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) er
 		}
 		err := h.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(a.Prefix)})
 		if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-			return explain("removing the address "+a.String(), "", err)
+			return wrapError("removing the address "+a.String(), "", err)
 		}
 	}
 	for _, gateway := range gateways {
@@ -288,7 +288,7 @@ func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) er
 		case gateway.Addr().Is6() && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)):
 			return fmt.Errorf("setting the gateway %s: %w: this machine has IPv6 switched off: %w", gateway, ErrImpossible, err)
 		case err != nil:
-			return explain("setting the gateway "+gateway.String(), "", err)
+			return wrapError("setting the gateway "+gateway.String(), "", err)
 		}
 	}
 	return nil
@@ -392,7 +392,7 @@ func (h session) carrier(s Spec, base netlink.Link) (netlink.Link, error) {
 				network.ErrUnavailable, s.Local)
 		}
 		if base == nil {
-			return h.found(h.LinkByIndex(addresses[i].link))
+			return h.find(h.LinkByIndex(addresses[i].link))
 		}
 	}
 	if base != nil || len(s.Peers) == 0 {
@@ -402,7 +402,7 @@ func (h session) carrier(s Spec, base netlink.Link) (netlink.Link, error) {
 	if err != nil || len(routes) == 0 {
 		return nil, nil //nolint:nilerr,nilnil // a route may be added later
 	}
-	return h.found(h.LinkByIndex(routes[0].LinkIndex))
+	return h.find(h.LinkByIndex(routes[0].LinkIndex))
 }
 
 // ensureTunnel makes the vxlan device of a network match, as a port of its bridge. It replaces a device with other
@@ -423,7 +423,7 @@ func (h session) ensureTunnel(s Segment, bridge, base netlink.Link, mtu int) err
 
 // vxlan returns the description of a vxlan device.
 func vxlan(name string, s Spec, base netlink.Link) *netlink.Vxlan {
-	v := &netlink.Vxlan{LinkAttrs: named(name), VxlanId: int(s.VNI), Port: int(s.Port), Learning: true}
+	v := &netlink.Vxlan{LinkAttrs: newAttributes(name), VxlanId: int(s.VNI), Port: int(s.Port), Learning: true}
 	if v.Port == 0 {
 		v.Port = vxlanPort
 	}
@@ -466,7 +466,7 @@ func (h session) ensurePeers(tunnel int, peers []netip.Addr) error {
 	}
 	entries, err := h.NeighListExecute(netlink.Ndmsg{Family: unix.AF_BRIDGE, Index: uint32(tunnel)})
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return explain("listing the peers of the tunnel", "", err)
+		return wrapError("listing the peers of the tunnel", "", err)
 	}
 	for i := range entries {
 		peer, ok := netip.AddrFromSlice(entries[i].IP)
@@ -475,7 +475,7 @@ func (h session) ensurePeers(tunnel int, peers []netip.Addr) error {
 		}
 		if _, wanted := missing[peer]; !wanted {
 			if err := h.NeighDel(entry(tunnel, entries[i].HardwareAddr, peer)); err != nil && !errors.Is(err, unix.ENOENT) {
-				return explain("removing the peer "+peer.String(), "", err)
+				return wrapError("removing the peer "+peer.String(), "", err)
 			}
 		} else if slices.Equal(entries[i].HardwareAddr, unknownDestination) {
 			missing[peer] = false
@@ -487,7 +487,7 @@ func (h session) ensurePeers(tunnel int, peers []netip.Addr) error {
 			continue
 		}
 		if err := h.NeighAppend(entry(tunnel, unknownDestination, peer)); err != nil && !errors.Is(err, unix.EEXIST) {
-			errs = append(errs, explain("adding the peer "+peer.String(), "", err)) // continue with the other peers
+			errs = append(errs, wrapError("adding the peer "+peer.String(), "", err)) // continue with the other peers
 		}
 	}
 	return errors.Join(errs...)

@@ -80,7 +80,7 @@ func New(o Options) (*Census, error) {
 
 // Count implements gc.Census. It lists the objects page by page, as they are in the store of the cluster and not in a
 // cache of the server. It fails with gc.ErrUncounted for a kind that the cluster does not serve.
-func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
+func (c *Census) Count(ctx context.Context, name string) (gc.Population, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	of, known := kinds[name]

@@ -183,7 +183,7 @@ func filled(t *testing.T, count int) ledger.Store {
 			t.Fatal(err)
 		}
 		if i%7 == 6 {
-			if err := l.Forget(t.Context(), owner, now, now.Add(time.Minute)); err != nil {
+			if err := l.Delete(t.Context(), owner, now, now.Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 		}

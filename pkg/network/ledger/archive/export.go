@@ -76,7 +76,7 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 func lineOf(e ledger.Entry, count *Summary) (*body, error) {
 	const around = 64 // bytes of a line that are not of the row
 	if len(e.Key)+len(e.Value) > maximumLine-around {
-		return nil, fmt.Errorf("%s has more than %d bytes", ledger.NameOf(e.Key), maximumLine)
+		return nil, fmt.Errorf("%s has more than %d bytes", ledger.Describe(e.Key), maximumLine)
 	}
 	switch {
 	case e.Record:
@@ -89,7 +89,7 @@ func lineOf(e ledger.Entry, count *Summary) (*body, error) {
 		return nil, nil //nolint:nilnil // nil means that there is no line
 	}
 	count.Resting++
-	line := resting{Thing: e.Thing, Until: e.Until.UTC()}
+	line := quarantine{Resource: e.Resource, Until: e.Until.UTC()}
 	if e.Last != (network.Owner{}) {
 		line.Last = e.Last.String()
 	}

@@ -43,13 +43,13 @@ type head struct {
 // body is any other line: one of its fields is set.
 type body struct {
 	Allocation json.RawMessage `json:"allocation,omitempty"`
-	Resting    *resting        `json:"resting,omitempty"`
+	Resting    *quarantine     `json:"resting,omitempty"`
 	Record     *record         `json:"record,omitempty"`
 	End        *Summary        `json:"end,omitempty"`
 }
 
-type resting struct {
-	ledger.Thing
+type quarantine struct {
+	ledger.Resource
 	Until time.Time `json:"until"`
 	// Last is who had it, as <contract>/<key>; empty where that is not known.
 	Last string `json:"last,omitempty"`

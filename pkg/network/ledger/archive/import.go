@@ -102,7 +102,7 @@ func commit(ctx context.Context, store ledger.Store, rows []ledger.Change) error
 		case value == nil:
 			missing = append(missing, row)
 		case !bytes.Equal(value, row.Value):
-			return fmt.Errorf("the ledger has another value for %s", ledger.NameOf(row.Key))
+			return fmt.Errorf("the ledger has another value for %s", ledger.Describe(row.Key))
 		}
 	}
 	if len(missing) == 0 {

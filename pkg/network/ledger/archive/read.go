@@ -139,7 +139,7 @@ func parse(line []byte) (b body, err error) {
 	return b, nil
 }
 
-func (of *resting) row() (ledger.Change, error) {
+func (of *quarantine) row() (ledger.Change, error) {
 	var last network.Owner
 	if of.Last != "" {
 		var err error
@@ -147,13 +147,13 @@ func (of *resting) row() (ledger.Change, error) {
 			return ledger.Change{}, err
 		}
 	}
-	return ledger.RestingRow(of.Thing, of.Until, last)
+	return ledger.QuarantineRow(of.Resource, of.Until, last)
 }
 
 // end compares the content with the last line.
-func (r *reader) end(said Summary) error {
+func (r *reader) end(expected Summary) error {
 	r.count.SHA256 = hex.EncodeToString(r.sum.Sum(nil))
-	if said != r.count {
+	if expected != r.count {
 		return errDamaged
 	}
 	if _, err := r.next(); err != nil {
@@ -177,7 +177,7 @@ type double struct {
 
 // String describes it for people.
 func (d double) String() string {
-	return fmt.Sprintf("it holds %s, which line %d does, too", ledger.NameOf(d.key), d.first)
+	return fmt.Sprintf("it holds %s, which line %d does, too", ledger.Describe(d.key), d.first)
 }
 
 // readAll reads the rows of an archive.
@@ -189,7 +189,7 @@ func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c con
 		}
 		for _, row := range rows {
 			place := row.Key
-			if ledger.Rests(row) {
+			if ledger.IsQuarantine(row) {
 				place = "~" + place // it may be held as well, and is held then
 			}
 			if first, twice := lines[place]; twice {
@@ -202,7 +202,7 @@ func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c con
 		return ctx.Err()
 	})
 	rows := len(c.rows)
-	c.rows = slices.DeleteFunc(c.rows, func(row ledger.Change) bool { return lines[row.Key] > 0 && ledger.Rests(row) })
+	c.rows = slices.DeleteFunc(c.rows, func(row ledger.Change) bool { return lines[row.Key] > 0 && ledger.IsQuarantine(row) })
 	c.Resting -= rows - len(c.rows)
 	return c, err
 }

@@ -40,8 +40,8 @@ var refusals = []error{
 	rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound, rpctypes.ErrRoleNotFound,
 }
 
-// explain converts an error of etcd to one of the ledger.
-func (o Options) explain(err error) error {
+// convertError converts an error of etcd to one of the ledger.
+func (o Options) convertError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -53,19 +53,19 @@ func (o Options) explain(err error) error {
 		return fmt.Errorf("%w: etcd runs with a lower --max-request-bytes", ledger.ErrTooLarge)
 	case isAny(err, refusals):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
-	case late(err):
+	case isTimeout(err):
 		return fmt.Errorf("etcd (%s) did not answer in time: %w", strings.Join(o.Endpoints, ", "), context.DeadlineExceeded)
 	}
 	return fmt.Errorf("etcd: %w", err)
 }
 
-// late reports whether an error is a timeout.
-func late(err error) bool {
+// isTimeout reports whether an error is a timeout.
+func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
 
-// definite reports whether the error means that a commit had no effect and will have none.
-func definite(err error) bool {
+// isDefinite reports whether the error means that a commit had no effect and will have none.
+func isDefinite(err error) bool {
 	return isAny(err, refusals) || isAny(err, []error{
 		rpctypes.ErrNoSpace, rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge, rpctypes.ErrTooManyRequests, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey,
 	})
@@ -80,11 +80,11 @@ func isAny(err error, of []error) bool {
 	return false
 }
 
-// unreachable asks each endpoint by itself why it does not answer.
-func (o Options) unreachable(ctx context.Context) error {
+// explainUnreachable asks each endpoint by itself why it does not answer.
+func (o Options) explainUnreachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.DialTimeout/4)
 	defer cancel()
-	client, err := clientv3.New(o.plain(ctx))
+	client, err := clientv3.New(o.singleMember(ctx))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
@@ -94,9 +94,9 @@ func (o Options) unreachable(ctx context.Context) error {
 	for i, endpoint := range o.Endpoints {
 		group.Go(func() {
 			reason := "it is there, and has no leader"
-			if err := ask(ctx, client, endpoint); err != nil {
+			if err := memberStatus(ctx, client, endpoint); err != nil {
 				reason = rpctypes.ErrorDesc(err)
-				if alert := o.alert(ctx, endpoint); alert != nil {
+				if alert := o.tlsAlert(ctx, endpoint); alert != nil {
 					reason = alert.Error()
 				}
 			}
@@ -107,9 +107,9 @@ func (o Options) unreachable(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
 }
 
-// alert returns the TLS alert of a member, for example because it requires another certificate, or nil. The alert
+// tlsAlert returns the TLS alert of a member, for example because it requires another certificate, or nil. The alert
 // follows the handshake, when a client that writes immediately may see only that the connection is closed.
-func (o Options) alert(ctx context.Context, endpoint string) error {
+func (o Options) tlsAlert(ctx context.Context, endpoint string) error {
 	target, err := url.Parse(endpoint)
 	if err != nil || o.TLS == nil {
 		return err
@@ -122,19 +122,19 @@ func (o Options) alert(ctx context.Context, endpoint string) error {
 		_ = connection.SetReadDeadline(time.Now().Add(time.Second)) // it says so at once, or never
 		_, err = connection.Read(make([]byte, 1))
 	}
-	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" {
-		return said
+	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {
+		return alert
 	}
 	return nil
 }
 
-// plain returns the configuration of a client for single members.
-func (o Options) plain(ctx context.Context) clientv3.Config {
+// singleMember returns the configuration of a client for single members.
+func (o Options) singleMember(ctx context.Context) clientv3.Config {
 	return clientv3.Config{Endpoints: o.Endpoints, TLS: o.TLS, Context: ctx, Logger: zap.NewNop()}
 }
 
-// ask asks one member for its status, which it gives by itself, and without a user. The client's own call would say only that time is up.
-func ask(ctx context.Context, client *clientv3.Client, endpoint string) error {
+// memberStatus asks one member for its status, which it gives by itself, and without a user. The client's own call would say only that time is up.
+func memberStatus(ctx context.Context, client *clientv3.Client, endpoint string) error {
 	connection, err := client.Dial(endpoint)
 	if err != nil {
 		return err

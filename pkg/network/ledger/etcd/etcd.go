@@ -97,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.fence.init(s, o.Prefix+"/fence/")
 	s.session.store, s.session.duration = s, o.Lease
-	if err := errors.Join(s.greet(ctx), s.session.open(ctx)); err != nil {
+	if err := errors.Join(s.waitForAnswer(ctx), s.session.open(ctx)); err != nil {
 		s.end()
 		_ = client.Close()
 		return nil, fmt.Errorf("opening the ledger: %w", err)
@@ -154,14 +154,14 @@ func (o Options) connect(ctx context.Context) (*clientv3.Client, error) {
 		// A connection that is dead is noticed after the sum of these.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 	})
-	if err != nil && !definite(err) {
-		return nil, o.unreachable(ctx)
+	if err != nil && !isDefinite(err) {
+		return nil, o.explainUnreachable(ctx)
 	}
-	return client, o.explain(err)
+	return client, o.convertError(err)
 }
 
-// enter starts a call; the returned function ends it.
-func (s *Store) enter() (func(), error) {
+// startCall starts a call; the returned function ends it.
+func (s *Store) startCall() (func(), error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.closed {
@@ -189,44 +189,44 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// greet waits for the first answer.
-func (s *Store) greet(ctx context.Context) error {
+// waitForAnswer waits for the first answer.
+func (s *Store) waitForAnswer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.DialTimeout)
 	defer cancel()
 	_, err := read(ctx, s, s.fence.find)
-	if err == nil || definite(err) {
-		return s.options.explain(err)
+	if err == nil || isDefinite(err) {
+		return s.options.convertError(err)
 	}
-	return s.options.unreachable(ctx)
+	return s.options.explainUnreachable(ctx)
 }
 
-// suspect is called after a timeout. While members do not respond to their own probes, calls go to the remaining ones:
+// avoidSilent is called after a timeout. While members do not respond to their own probes, calls go to the remaining ones:
 // a hanging member keeps its connections, so that calls would still be sent to it.
-func (s *Store) suspect() {
+func (s *Store) avoidSilent() {
 	if len(s.options.Endpoints) == 1 || !s.tending.CompareAndSwap(false, true) {
 		return
 	}
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return
 	}
 	go func() {
 		defer leave()
 		defer s.tending.Store(false)
-		s.tend()
+		s.watchMembers()
 	}()
 }
 
-// tend uses those members that answer, until all do.
-func (s *Store) tend() {
-	client, err := clientv3.New(s.options.plain(s.life))
+// watchMembers uses those members that answer, until all do.
+func (s *Store) watchMembers() {
+	client, err := clientv3.New(s.options.singleMember(s.life))
 	if err != nil {
 		return
 	}
 	defer func() { _ = client.Close() }()
 	all := s.options.Endpoints
 	for {
-		use := answering(s.life, client, all)
+		use := responding(s.life, client, all)
 		if len(use) == 0 {
 			use = all
 		}
@@ -259,14 +259,14 @@ func (s *Store) Lease() time.Duration {
 	return s.session.remaining()
 }
 
-// answering returns the endpoints of members that respond.
-func answering(ctx context.Context, client *clientv3.Client, endpoints []string) []string {
+// responding returns the endpoints of members that respond.
+func responding(ctx context.Context, client *clientv3.Client, endpoints []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, probe)
 	defer cancel()
 	answers := make([]bool, len(endpoints))
 	var group sync.WaitGroup
 	for i, endpoint := range endpoints {
-		group.Go(func() { answers[i] = ask(ctx, client, endpoint) == nil })
+		group.Go(func() { answers[i] = memberStatus(ctx, client, endpoint) == nil })
 	}
 	group.Wait()
 	var use []string

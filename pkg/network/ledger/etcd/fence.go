@@ -46,13 +46,13 @@ func (f *fence) init(s *Store, prefix string) {
 func (f *fence) find(ctx context.Context) (*clientv3.GetResponse, error) {
 	answer, err := f.store.client.Get(ctx, f.key)
 	if err == nil {
-		f.learn(answer)
+		f.setRevision(answer)
 	}
 	return answer, err
 }
 
-// learn notes the revision of the fence.
-func (f *fence) learn(answer *clientv3.GetResponse) int64 {
+// setRevision notes the revision of the fence.
+func (f *fence) setRevision(answer *clientv3.GetResponse) int64 {
 	revision := int64(0)
 	if len(answer.Kvs) > 0 {
 		revision = answer.Kvs[0].ModRevision
@@ -65,35 +65,35 @@ func (f *fence) expect(revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(f.key), "=", revision)
 }
 
-// moved reports whether a transaction failed because the fence had changed.
-func (f *fence) moved(expected int64, answer *clientv3.TxnResponse) bool {
-	return f.learn((*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())) != expected
+// hasChanged reports whether a transaction failed because the fence had changed.
+func (f *fence) hasChanged(expected int64, answer *clientv3.TxnResponse) bool {
+	return f.setRevision((*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())) != expected
 }
 
 // revision returns the version of the fence for a commit. It first raises the fence if a response was lost since.
 func (f *fence) revision(ctx context.Context) (int64, error) {
-	err := f.settle(ctx)
+	err := f.ensureRaised(ctx)
 	return f.known.Load(), err
 }
 
 // raise notes that an answer was lost, and raises the fence. When that fails, it is tried on in the background, and no other commit is made before.
 func (f *fence) raise(ctx context.Context) {
 	f.lost.Add(1)
-	if f.settle(context.WithoutCancel(ctx)) == nil || !f.raising.CompareAndSwap(false, true) {
+	if f.ensureRaised(context.WithoutCancel(ctx)) == nil || !f.raising.CompareAndSwap(false, true) {
 		return
 	}
-	go f.keepRaising()
+	go f.raiseInBackground()
 }
 
-// keepRaising raises the fence, or ends with the store.
-func (f *fence) keepRaising() {
+// raiseInBackground raises the fence, or ends with the store.
+func (f *fence) raiseInBackground() {
 	defer f.raising.Store(false)
-	leave, err := f.store.enter()
+	leave, err := f.store.startCall()
 	if err != nil {
 		return
 	}
 	defer leave()
-	for f.settle(f.store.life) != nil {
+	for f.ensureRaised(f.store.life) != nil {
 		select {
 		case <-f.store.life.Done():
 			return
@@ -102,8 +102,8 @@ func (f *fence) keepRaising() {
 	}
 }
 
-// settle raises the fence unless that was started after the last lost answer. One caller raises it for all.
-func (f *fence) settle(ctx context.Context) error {
+// ensureRaised raises the fence unless that was started after the last lost answer. One caller raises it for all.
+func (f *fence) ensureRaised(ctx context.Context) error {
 	if f.lost.Load() == f.settled.Load() {
 		return nil
 	}

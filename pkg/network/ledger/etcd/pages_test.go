@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 			slices.Sort(all)
 			all = slices.Compact(all)
 			calls, counted := 0, 0
-			for p := newPages(prefix, end); !p.over(); calls++ {
+			for p := newPages(prefix, end); !p.finished(); calls++ {
 				if p.to <= p.from || p.to > end {
 					t.Fatalf("invalid range from %q to %q", p.from, p.to)
 				}
@@ -47,9 +47,9 @@ func TestPages(t *testing.T) {
 				counted += last - first
 				rows := all[first:min(last, first+page)]
 				if got = append(got, rows...); last-first > page {
-					p.more(rows[0], rows[len(rows)-1])
+					p.extend(rows[0], rows[len(rows)-1])
 				} else {
-					p.done(len(rows))
+					p.advance(len(rows))
 				}
 			}
 			if !slices.Equal(got, all) {

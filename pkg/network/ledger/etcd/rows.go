@@ -40,10 +40,10 @@ func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, 
 	if len(changes) > s.Limit() {
 		return 0, fmt.Errorf("%w: %d rows, where etcd takes %d", ledger.ErrTooLarge, len(changes), s.Limit())
 	}
-	if err := ledger.Distinct(changes); err != nil {
+	if err := ledger.CheckDistinct(changes); err != nil {
 		return 0, err
 	}
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return 0, err
 	}
@@ -52,18 +52,18 @@ func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, 
 	for range 64 {
 		fence, err := s.fence.revision(ctx)
 		if err != nil {
-			return 0, s.options.explain(err)
+			return 0, s.options.convertError(err)
 		}
 		answer, err := s.transact(ctx, append(expected, s.fence.expect(fence)), writes)
 		switch {
-		case err != nil && definite(err):
-			return 0, s.options.explain(err)
+		case err != nil && isDefinite(err):
+			return 0, s.options.convertError(err)
 		case err != nil:
 			s.fence.raise(ctx)
-			return 0, s.options.explain(err)
+			return 0, s.options.convertError(err)
 		case answer.Succeeded:
 			return answer.Header.Revision, nil
-		case !s.fence.moved(fence, answer):
+		case !s.fence.hasChanged(fence, answer):
 			return 0, ledger.ErrConflict
 		}
 	}
@@ -93,8 +93,8 @@ func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	answer, err := s.client.Txn(ctx).If(expected...).Then(writes...).Else(clientv3.OpGet(s.fence.key)).Commit()
-	if late(err) {
-		s.suspect()
+	if isTimeout(err) {
+		s.avoidSilent()
 	}
 	return answer, err
 }
@@ -102,14 +102,14 @@ func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []
 // Get implements ledger.Store. It reflects all commits before the call, on any member. It fails if etcd does not
 // answer.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	answer, err := s.get(ctx, s.rows+key)
 	if err != nil {
-		return nil, s.options.explain(err)
+		return nil, s.options.convertError(err)
 	}
 	if len(answer.Kvs) == 0 {
 		return nil, nil
@@ -129,10 +129,10 @@ func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, e
 		attempt, end := context.WithTimeout(ctx, s.options.Timeout/attempts)
 		answer, err = call(attempt)
 		end()
-		if !late(err) {
+		if !isTimeout(err) {
 			break
 		}
-		if s.suspect(); ctx.Err() != nil {
+		if s.avoidSilent(); ctx.Err() != nil {
 			break
 		}
 	}
@@ -142,7 +142,7 @@ func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, e
 // Scan implements ledger.Store. It reads a snapshot that reflects all commits before the call. It fails if etcd or each
 // does.
 func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return err
 	}
@@ -153,13 +153,13 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 // scan reads at a revision, page by page; 0: the newest.
 func (s *Store) scan(ctx context.Context, prefix string, revision int64, each func(key, value []byte) error) error {
 	p := newPages(s.rows+prefix, clientv3.GetPrefixRangeEnd(s.rows+prefix))
-	for !p.over() {
+	for !p.finished() {
 		answer, err := s.get(ctx, p.from, clientv3.WithRange(p.to), clientv3.WithLimit(page), clientv3.WithRev(revision))
 		if errors.Is(err, rpctypes.ErrCompacted) {
 			return fmt.Errorf("etcd was compacted while its rows were read; read them again: %w", err)
 		}
 		if err != nil {
-			return s.options.explain(err)
+			return s.options.convertError(err)
 		}
 		for _, row := range answer.Kvs {
 			if err := ctx.Err(); err != nil {
@@ -177,9 +177,9 @@ func (s *Store) scan(ctx context.Context, prefix string, revision int64, each fu
 			revision = answer.Header.Revision
 		}
 		if rows := answer.Kvs; answer.More {
-			p.more(string(rows[0].Key), string(rows[len(rows)-1].Key))
+			p.extend(string(rows[0].Key), string(rows[len(rows)-1].Key))
 		} else {
-			p.done(len(rows))
+			p.advance(len(rows))
 		}
 	}
 	return nil
@@ -198,17 +198,17 @@ type pages struct {
 
 func newPages(from, end string) *pages { return &pages{from: from, to: end, end: end} }
 
-// over reports whether the whole range was read.
-func (p *pages) over() bool { return p.from >= p.end }
+// finished reports whether the whole range was read.
+func (p *pages) finished() bool { return p.from >= p.end }
 
-// more records that the part has further rows after those from first to last. The part now ends about four times as far
+// extend records that the part has further rows after those from first to last. The part now ends about four times as far
 // after last as that is after first.
-func (p *pages) more(first, last string) {
+func (p *pages) extend(first, last string) {
 	same := 0
 	for same < min(len(first), len(last)) && first[same] == last[same] {
 		same++
 	}
-	p.from, p.to, p.read, p.wider = last+"\x00", p.after(last[:same]), page, 0
+	p.from, p.to, p.read, p.wider = last+"\x00", p.firstAfter(last[:same]), page, 0
 	if same < len(first) {
 		if far := int(last[same]) + 4*int(last[same]-first[same]); far <= 0xff {
 			p.to = min(p.to, last[:same]+string([]byte{byte(far)}))
@@ -216,9 +216,9 @@ func (p *pages) more(first, last string) {
 	}
 }
 
-// done records that a part was read completely, with the number of rows on its last page. The next part is as wide, or
+// advance records that a part was read completely, with the number of rows on its last page. The next part is as wide, or
 // wider if there were few rows.
-func (p *pages) done(rows int) {
+func (p *pages) advance(rows int) {
 	const few = page / 4
 	if p.read+rows >= few {
 		p.wider = 0
@@ -226,11 +226,11 @@ func (p *pages) done(rows int) {
 		p.wider = max(1, 2*p.wider)
 	}
 	p.from, p.read = p.to, 0
-	p.to = p.after(p.from[:max(0, len(p.from)-p.wider)])
+	p.to = p.firstAfter(p.from[:max(0, len(p.from)-p.wider)])
 }
 
-// after returns the first key after all keys with a prefix, or the end.
-func (p *pages) after(beginning string) string {
+// firstAfter returns the first key after all keys with a prefix, or the end.
+func (p *pages) firstAfter(beginning string) string {
 	if beginning == "" {
 		return p.end
 	}

@@ -41,7 +41,7 @@ func (s *session) open(ctx context.Context) error {
 	}
 	if err := s.acquire(ctx); err != nil {
 		close(s.done)
-		return fmt.Errorf("acquiring a lease: %w", s.store.options.explain(err))
+		return fmt.Errorf("acquiring a lease: %w", s.store.options.convertError(err))
 	}
 	go s.run()
 	return nil
@@ -81,7 +81,7 @@ func (s *session) run() {
 		case <-ticker.C:
 		}
 		if err := s.renew(); err != nil && s.store.life.Err() == nil {
-			s.store.options.Report(fmt.Errorf("renewing the lease: %w", s.store.options.explain(err)))
+			s.store.options.Report(fmt.Errorf("renewing the lease: %w", s.store.options.convertError(err)))
 		}
 	}
 }

@@ -31,7 +31,7 @@ type watch struct {
 
 // Watch implements ledger.Watcher. It fails with the error of ctx or of the observer, or with ErrClosed.
 func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 		case errors.Is(err, rpctypes.ErrCompacted):
 			w.next = 0
 		}
-		s.options.Report(fmt.Errorf("watching the ledger failed and starts again: %w", s.options.explain(err)))
+		s.options.Report(fmt.Errorf("watching the ledger failed and starts again: %w", s.options.convertError(err)))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -74,7 +74,7 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 		for _, event := range answer.Events {
-			if err := w.tell(event); err != nil {
+			if err := w.notify(event); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (w *watch) begin(ctx context.Context) error {
 	return nil
 }
 
-func (w *watch) tell(event *clientv3.Event) error {
+func (w *watch) notify(event *clientv3.Event) error {
 	var value []byte
 	if event.Type == clientv3.EventTypePut {
 		value = append([]byte{}, event.Kv.Value...)

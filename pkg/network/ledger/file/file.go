@@ -286,7 +286,7 @@ func damaged(format string, values ...any) error {
 
 // Commit implements ledger.Store. A commit that was handed over is made even if its caller stops waiting.
 func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
-	if err := ledger.Distinct(changes); err != nil {
+	if err := ledger.CheckDistinct(changes); err != nil {
 		return err
 	}
 	c := &commit{changes: changes, ready: make(chan struct{})}
@@ -298,7 +298,7 @@ func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
 }
 
 func (s *Store) enqueue(ctx context.Context, c *commit) error {
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return err
 	}
@@ -425,8 +425,8 @@ func (s *Store) failed() error {
 	return s.failure
 }
 
-// enter registers a caller. It returns the function that the caller calls when it is done.
-func (s *Store) enter() (func(), error) {
+// startCall registers a caller. It returns the function that the caller calls when it is done.
+func (s *Store) startCall() (func(), error) {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
 	if s.closed {
@@ -441,7 +441,7 @@ func (s *Store) enter() (func(), error) {
 
 // Get implements ledger.Store. The error wraps ErrDamaged if the row is not as it was written.
 func (s *Store) Get(_ context.Context, key string) (value []byte, err error) {
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return nil, err
 	}
@@ -458,7 +458,7 @@ func (s *Store) Get(_ context.Context, key string) (value []byte, err error) {
 
 // Scan implements ledger.Store. It sees the rows as they were when it began, and returns ErrClosed if the store is closed while it runs.
 func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
-	leave, err := s.enter()
+	leave, err := s.startCall()
 	if err != nil {
 		return err
 	}

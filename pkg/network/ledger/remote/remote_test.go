@@ -58,7 +58,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 		}
 		rows = append(rows, of...)
 	}
-	rest, err := ledger.RestingRow(ledger.Thing{Pool: "pool", Address: netip.MustParseAddr("10.0.0.9")}, time.Unix(2e9, 0), network.Owner{Contract: "docker", Key: "last"})
+	rest, err := ledger.QuarantineRow(ledger.Resource{Pool: "pool", Address: netip.MustParseAddr("10.0.0.9")}, time.Unix(2e9, 0), network.Owner{Contract: "docker", Key: "last"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestSearch(t *testing.T) {
 					if e.Allocation != nil {
 						got = append(got, e.Allocation.Owner.String())
 					} else {
-						got = append(got, fmt.Sprintf("%s until %s, last %s", e.Thing, e.Until.Format(time.RFC3339), e.Last))
+						got = append(got, fmt.Sprintf("%s until %s, last %s", e.Resource, e.Until.Format(time.RFC3339), e.Last))
 					}
 					return nil
 				})

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+)
+
+// Limit limits the calls to a cloud.
+type Limit struct {
+	// Rate is requests a second; 0: no bound. Burst is how many are made at once when none was made for a while, at least 1.
+	Rate  float64
+	Burst int
+	// Parallel is how many calls are under way at a time; 0: no bound.
+	Parallel int
+}
+
+// Limiter limits the calls to one cloud, and predicts whether a call would complete in time. One call after the other waits
+// in line for a slot, for the end of a pause that the cloud requested, and for the rate. The pools of the cloud share it.
+// It is safe for concurrent use; a nil Limiter is unlimited.
+type Limiter struct {
+	name  string
+	limit Limit
+	clock clock.Clock
+	// bucket and slots bound the rate and the concurrent calls; nil: nothing does.
+	bucket *rate.Limiter
+	slots  *semaphore.Weighted
+	// head is held by the call that is next. Only some calls of each kind wait for it at a time, which gives each kind its
+	// share: calls for allocations before one release.
+	head, binds, unbinds *semaphore.Weighted
+
+	mutex sync.Mutex
+	// waitingBinds and waitingUnbinds are how many calls wait, and running how many are under way.
+	waitingBinds, waitingUnbinds, running int
+	// typical is how long a call takes, as a moving average; 0 while none has been made.
+	typical time.Duration
+	// pausedUntil is the end of the pause that the cloud requested; afterPause means that tokens saved during the pause must
+	// not be spent at once.
+	pausedUntil time.Time
+	afterPause  bool
+	// lastRetry is the time at which the last rejected caller is expected again.
+	lastRetry time.Time
+}
+
+const (
+	// releaseShare makes every eighth call a release under full load, because releases free resources.
+	releaseShare = 8
+	// maximumWaiting bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
+	maximumWaiting = 1024
+	// weight is the weight of a new call in the moving average, as a divisor.
+	weight = 4
+)
+
+// NewLimiter returns the limiter of the cloud with a name.
+func NewLimiter(name string, limit Limit, c clock.Clock) *Limiter {
+	l := &Limiter{name: name, limit: limit, clock: c, head: semaphore.NewWeighted(1)}
+	l.binds, l.unbinds = semaphore.NewWeighted(releaseShare-1), semaphore.NewWeighted(1)
+	if limit.Rate > 0 {
+		l.bucket = rate.NewLimiter(rate.Limit(limit.Rate), max(1, limit.Burst))
+	}
+	if limit.Parallel > 0 {
+		l.slots = semaphore.NewWeighted(int64(limit.Parallel))
+	}
+	return l
+}
+
+// Limit returns the limits.
+func (l *Limiter) Limit() Limit { return l.limit }
+
+// Load describes the current calls of a cloud.
+type Load struct {
+	// Binds and Unbinds are how many wait, and Running how many calls are under way.
+	Binds, Unbinds, Running int
+	// Typical is how long a call takes.
+	Typical time.Duration
+	// Paused is for how long the cloud wants to be left alone.
+	Paused time.Duration
+}
+
+// Load returns the current load.
+func (l *Limiter) Load() Load {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return Load{l.waitingBinds, l.waitingUnbinds, l.running, l.typical, max(0, l.pausedUntil.Sub(l.clock.Now()))}
+}
+
+// admit gives places in the queue for n calls, when the last of them would come to its end by the deadline, and not too many wait already. Else it is a
+// *network.Busy.
+func (l *Limiter) admit(n int, deadline time.Time) ([]*turn, error) {
+	passes := make([]*turn, n)
+	if l == nil {
+		return passes, nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now := l.clock.Now()
+	late := l.estimate(now, l.waitingBinds+n-1) - deadline.Sub(now)
+	if late > 0 || l.waitingBinds > 0 && l.waitingBinds+n > maximumWaiting {
+		return nil, &network.Busy{RetryAfter: l.retryAfter(now, max(0, late), n), Of: l.name}
+	}
+	for i := range passes {
+		passes[i] = &turn{limiter: l, share: l.binds, waiting: &l.waitingBinds}
+	}
+	l.waitingBinds += n
+	return passes, nil
+}
+
+// enqueue returns a place in the queue without a limit on its length.
+func (l *Limiter) enqueue() *turn {
+	if l == nil {
+		return nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.waitingBinds++
+	return &turn{limiter: l, share: l.binds, waiting: &l.waitingBinds}
+}
+
+// enqueueRelease returns a place among the releases.
+func (l *Limiter) enqueueRelease() *turn {
+	if l == nil {
+		return nil
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.waitingUnbinds++
+	return &turn{limiter: l, share: l.unbinds, waiting: &l.waitingUnbinds}
+}
+
+// estimate estimates the time until a call completes with this number of calls ahead of it. Without running calls, it
+// ignores earlier durations: otherwise those of a slow period would remain.
+func (l *Limiter) estimate(now time.Time, ahead int) time.Duration {
+	wait := max(0, l.pausedUntil.Sub(now))
+	ahead += min(l.waitingUnbinds, ahead/releaseShare)
+	if l.bucket != nil {
+		tokens := l.bucket.TokensAt(now)
+		if l.afterPause {
+			tokens = min(1, tokens)
+		}
+		if missing := float64(ahead+1) - tokens; missing > 0 {
+			wait += time.Duration(missing / l.limit.Rate * float64(time.Second))
+		}
+	}
+	if l.limit.Parallel > 0 {
+		wait = max(wait, time.Duration((l.running+ahead)/l.limit.Parallel)*l.typical)
+	}
+	if l.running > 0 || l.waitingBinds > 0 {
+		wait += l.typical
+	}
+	return wait
+}
+
+const (
+	// minimumRetryAfter and lastReturn bound the Retry-After of refused calls. HTTP sends whole seconds (RFC 9110, 10.2.3).
+	minimumRetryAfter = time.Second
+	maximumRetryAfter = time.Minute
+)
+
+// retryAfter returns the time after which a refused call should return: after all other refused calls, at the current
+// rate.
+func (l *Limiter) retryAfter(now time.Time, late time.Duration, n int) time.Duration {
+	slot := l.typical / time.Duration(max(1, l.limit.Parallel))
+	if l.bucket != nil {
+		slot = max(slot, time.Duration(float64(time.Second)/l.limit.Rate))
+	}
+	if due := now.Add(late); l.lastRetry.Before(due) {
+		l.lastRetry = due
+	}
+	l.lastRetry = l.lastRetry.Add(time.Duration(n) * slot)
+	if latest := now.Add(maximumRetryAfter); l.lastRetry.After(latest) {
+		l.lastRetry = latest
+	}
+	return max(minimumRetryAfter, l.lastRetry.Sub(now)).Round(time.Millisecond)
+}
+
+// delay returns the time that the next call must wait. If it is 0, the call is counted.
+func (l *Limiter) delay() time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now := l.clock.Now()
+	if closed := l.pausedUntil.Sub(now); closed > 0 {
+		return closed
+	}
+	if l.bucket == nil {
+		return 0
+	}
+	if l.afterPause {
+		l.afterPause = false
+		if saved := int(l.bucket.TokensAt(now)); saved > 1 {
+			l.bucket.AllowN(now, saved-1)
+		}
+	}
+	r := l.bucket.ReserveN(now, 1)
+	pause := r.DelayFrom(now)
+	if pause > 0 {
+		r.CancelAt(now)
+	}
+	return pause
+}
+
+// waitForRate waits until the cloud may be called.
+func (l *Limiter) waitForRate(ctx context.Context) error {
+	for {
+		pause := l.delay()
+		if pause <= 0 {
+			return ctx.Err()
+		}
+		select {
+		case <-l.clock.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// turn is a place in the queue of a limiter for one call. It is used once, or canceled. A nil turn does not wait.
+type turn struct {
+	limiter *Limiter
+	share   *semaphore.Weighted
+	// waiting counts the place while done is false. The mutex of the limiter guards both.
+	waiting *int
+	done    bool
+}
+
+// wait returns when the call may be made.
+func (p *turn) wait(ctx context.Context) error {
+	l := p.limiter
+	if err := p.share.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	if err := l.head.Acquire(ctx, 1); err != nil {
+		p.share.Release(1)
+		return err
+	}
+	defer l.head.Release(1)
+	defer p.share.Release(1) // first, so that the next one of the kind gets in line behind the others
+	if l.slots != nil {
+		if err := l.slots.Acquire(ctx, 1); err != nil {
+			return err
+		}
+	}
+	if err := l.waitForRate(ctx); err != nil {
+		l.releaseSlot()
+		return err
+	}
+	return nil
+}
+
+// releaseSlot gives the slot of a call back.
+func (l *Limiter) releaseSlot() {
+	if l.slots != nil {
+		l.slots.Release(1)
+	}
+}
+
+// do makes the call when its turn comes. If the cloud requests a pause and the context lasts longer, it is made again
+// after the pause, before all that wait.
+func (p *turn) do(ctx context.Context, call func() error) error {
+	if p == nil {
+		return call()
+	}
+	l := p.limiter
+	err := p.wait(ctx)
+	if p.cancel(); err != nil {
+		return fmt.Errorf("%w: %s had no time for it: %w", network.ErrUnavailable, l.name, err)
+	}
+	defer l.releaseSlot()
+	l.addRunning(1)
+	defer l.addRunning(-1)
+	for {
+		began := l.clock.Now()
+		err := call()
+		after := l.observe(began, err)
+		deadline, bounded := ctx.Deadline()
+		if after == 0 || p.share == l.unbinds || bounded && deadline.Sub(l.clock.Now()) <= after {
+			return err
+		}
+		if err := l.waitForRate(ctx); err != nil {
+			return fmt.Errorf("%w: %s had no time for it: %w", network.ErrUnavailable, l.name, err)
+		}
+	}
+}
+
+// addRunning counts running calls.
+func (l *Limiter) addRunning(change int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.running += change
+}
+
+// observe records the duration and the result of a call. If the cloud requested a pause, it pauses all
+// calls for that time, and returns it.
+func (l *Limiter) observe(began time.Time, err error) time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now := l.clock.Now()
+	took := now.Sub(began)
+	if l.typical == 0 {
+		l.typical = took
+	}
+	l.typical += (took - l.typical) / weight
+	after := requestedPause(err)
+	if after > 0 && now.Add(after).After(l.pausedUntil) {
+		l.pausedUntil, l.afterPause = now.Add(after), true
+	}
+	return after
+}
+
+// cancel gives the place back; one that was used or given back stays so.
+func (p *turn) cancel() {
+	if p == nil {
+		return
+	}
+	p.limiter.mutex.Lock()
+	defer p.limiter.mutex.Unlock()
+	if !p.done {
+		p.done = true
+		*p.waiting--
+	}
+}
+
+// requestedPause returns the pause that a cloud requested, or 0.
+func requestedPause(err error) time.Duration {
+	var (
+		requested *cloud.RetryAfter
+		busy      *network.Busy
+	)
+	switch {
+	case errors.As(err, &requested):
+		return min(requested.After, cloud.MaximumRetryAfter)
+	case errors.As(err, &busy):
+		return min(busy.RetryAfter, cloud.MaximumRetryAfter)
+	}
+	return 0
+}
