@@ -9,6 +9,7 @@ package uml
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,6 +145,22 @@ func copyFile(to, from string) error {
 	return errors.Join(err, target.Close())
 }
 
+// registers is the source of the library that the kernel loads first; it explains why.
+//
+//go:embed testdata/xstate.c
+var registers []byte
+
+// buildRegisters compiles the library into a folder and returns its path. It fails without a C compiler.
+func buildRegisters(ctx context.Context, folder string) (string, error) {
+	library := filepath.Join(folder, "xstate.so")
+	c := exec.CommandContext(ctx, "cc", "-shared", "-fPIC", "-O1", "-x", "c", "-o", library, "-")
+	c.Stdin = bytes.NewReader(registers)
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compiling testdata/xstate.c: %w\n%s", err, out)
+	}
+	return library, nil
+}
+
 // boot runs the kernel until it ends, and returns what it said. All its processes end with it.
 func boot(ctx context.Context, kernel, folder string, memory int) (string, error) {
 	self, err := os.Executable()
@@ -153,12 +170,16 @@ func boot(ctx context.Context, kernel, folder string, memory int) (string, error
 	if memory == 0 {
 		memory = 768
 	}
+	library, err := buildRegisters(ctx, folder)
+	if err != nil {
+		return "", err
+	}
 	var said bytes.Buffer
 	c := exec.CommandContext(ctx, kernel, fmt.Sprintf("mem=%dM", memory), "root=/dev/root", "rootfstype=hostfs",
 		"rootflags=/", "ro", "quiet",
 		"panic=-1", "con=null", "con0=null,fd:1", "ssl=null", "init="+self, folderVariable+"="+folder)
 	c.Stdout, c.Stderr = &said, &said
-	c.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH")}
+	c.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "LD_PRELOAD=" + library}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	err = c.Run()
