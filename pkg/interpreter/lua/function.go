@@ -19,29 +19,33 @@ func (w *writer) function(e ast.Expr) code {
 	if call.IsMemberFunction() {
 		arguments = append([]ast.Expr{call.Target()}, arguments...)
 	}
+	name := call.FunctionName()
+	switch name {
+	case operators.LogicalAnd:
+		return w.junction(e, name, "and", rankAnd, "all_of")
+	case operators.LogicalOr:
+		return w.junction(e, name, "or", rankOr, "any_of")
+	case operators.LogicalNot:
+		return code{"not " + w.condition(arguments[0]).within(rankUnary), rankUnary}
+	case operators.Conditional:
+		return w.conditional(arguments)
+	}
+	if function, ok := sameArgument[name]; ok {
+		return w.call(function, w.text(arguments[0]))
+	}
 	for _, family := range []func(ast.Expr, string, []ast.Expr) (code, bool){
-		w.logic, w.comparison, w.arithmetic, w.optionals, w.conversion, w.quantity, w.semver, w.textFunction,
+		w.comparison, w.arithmetic, w.optionals, w.conversion, w.quantity, w.semver, w.textFunction,
 	} {
-		if written, ok := family(e, call.FunctionName(), arguments); ok {
+		if written, ok := family(e, name, arguments); ok {
 			return written
 		}
 	}
-	return w.refuse("the function %s", call.FunctionName())
+	return w.refuse("the function %s", name)
 }
 
-// logic translates logical operators.
-func (w *writer) logic(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
-	switch name {
-	case operators.LogicalAnd:
-		return w.junction(e, name, "and", rankAnd, "all_of"), true
-	case operators.LogicalOr:
-		return w.junction(e, name, "or", rankOr, "any_of"), true
-	case operators.LogicalNot:
-		return code{"not " + w.condition(arguments[0]).within(rankUnary), rankUnary}, true
-	case operators.Conditional:
-		return w.conditional(arguments), true
-	}
-	return code{}, false
+// sameArgument maps functions of one argument, whatever its type, to runtime functions.
+var sameArgument = map[string]string{
+	operators.Negate: "minus", "value": "present", "optional.ofNonZeroValue": "non_zero", "quantity": "quantity_sum", "isQuantity": "is_quantity",
 }
 
 // junction translates a chain of conditions. If a part may fail, a later part can still decide the result, as in
@@ -215,9 +219,6 @@ func (w *writer) arithmetic(e ast.Expr, name string, arguments []ast.Expr) (code
 	function, ok := map[string]string{
 		operators.Add: "add", operators.Subtract: "sub", operators.Multiply: "mul", operators.Divide: "div", operators.Modulo: "mod",
 	}[name]
-	if name == operators.Negate {
-		return w.call("minus", w.text(arguments[0])), true
-	}
 	if !ok {
 		return code{}, false
 	}
@@ -295,14 +296,10 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 			return invalid, true
 		}
 		return w.exists(arguments[0]), true
-	case "value":
-		return w.call("present", w.text(arguments[0])), true
 	case "optional.of":
 		return w.write(arguments[0]), true
 	case "optional.none":
 		return atom(w.use("none")), true
-	case "optional.ofNonZeroValue":
-		return w.call("non_zero", w.text(arguments[0])), true
 	}
 	return code{}, false
 }
@@ -387,10 +384,6 @@ func (w *writer) converted(name string, of ast.Expr) code {
 // quantity translates the functions of Kubernetes' quantities.
 func (w *writer) quantity(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch {
-	case name == "quantity" && len(arguments) == 1:
-		return w.call("quantity_sum", w.text(arguments[0])), true
-	case name == "isQuantity":
-		return w.call("is_quantity", w.text(arguments[0])), true
 	case name == "sign" && len(arguments) == 1:
 		return w.call("compare", w.call("amount", w.text(arguments[0])).text, "0"), true
 	case len(arguments) == 0 || !w.named(arguments[0], quantityType):
@@ -435,14 +428,10 @@ func (w *writer) ordered(name, compare string, arguments []ast.Expr) (code, bool
 // semver translates the functions of semantic versions.
 func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch {
-	case name == "semver" && w.strict(arguments):
-		return w.call("version", w.text(arguments[0])), true
 	case name == "semver":
-		return w.call("version", w.call("normalized", w.text(arguments[0])).text), true
-	case name == "isSemver" && w.strict(arguments):
-		return w.call("is_version", w.text(arguments[0])), true
+		return w.call("version", w.versionText(arguments)), true
 	case name == "isSemver":
-		return w.call("is_version", w.call("normalized", w.text(arguments[0])).text), true
+		return w.call("is_version", w.versionText(arguments)), true
 	case len(arguments) == 0 || !w.named(arguments[0], semverType):
 		return code{}, false
 	}
@@ -452,15 +441,16 @@ func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bo
 	return w.ordered(name, "compare_versions", arguments)
 }
 
-// strict reports whether a version is parsed without normalization. The argument must be a literal.
-func (w *writer) strict(arguments []ast.Expr) bool {
+// versionText translates the text of a version, which is normalized if the second argument is true. That must be a literal.
+func (w *writer) versionText(arguments []ast.Expr) string {
+	text := w.text(arguments[0])
 	switch {
 	case len(arguments) == 1 || isLiteral(arguments[1], types.False):
-		return true
+		return text
 	case !isLiteral(arguments[1], types.True):
 		w.refuse("a second argument of semver or isSemver that is not a literal")
 	}
-	return false
+	return w.call("normalized", text).text
 }
 
 // textFunctions maps string functions and their number of arguments to runtime functions.

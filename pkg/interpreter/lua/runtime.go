@@ -6,6 +6,7 @@ package lua
 
 import (
 	"embed"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,24 +32,23 @@ type variant struct {
 	nulls bool
 }
 
-// simpler returns the files with the simpler functions of a variant.
-func (v variant) simpler() (files []string) {
-	if !v.selects {
-		files = append(files, "plain")
+// simpler returns the simpler functions of a variant, by name.
+func (v variant) simpler() map[string]function {
+	simpler := map[string]function{}
+	for file, needless := range map[string]bool{"plain": !v.selects, "named": !v.positions, "nonnull": !v.nulls} {
+		if needless {
+			for _, f := range functions()[file] {
+				simpler[f.name] = f
+			}
+		}
 	}
-	if !v.positions {
-		files = append(files, "named")
-	}
-	if !v.nulls {
-		files = append(files, "nonnull")
-	}
-	return files
+	return simpler
 }
 
-// function is a runtime function.
+// function is a runtime function. words may be names of functions that it calls.
 type function struct {
 	name, text string
-	calls      []string
+	words      []string
 }
 
 var (
@@ -61,55 +61,20 @@ var (
 	declared = regexp.MustCompile(`(?:local|for) ([\w, ]+?)(?: =| in |\n)|function ?\w*\(([\w, ]*)`)
 )
 
-// functions returns the functions of each variant, in order.
-var functions = sync.OnceValue(func() map[variant][]function {
-	all := map[variant][]function{}
-	for bits := range 8 {
-		v := variant{selects: bits&1 > 0, positions: bits&2 > 0, nulls: bits&4 > 0}
-		simpler := map[string]function{}
-		for _, file := range v.simpler() {
-			for _, f := range parsed(file) {
-				simpler[f.name] = f
-			}
-		}
-		for _, part := range parts {
-			for _, f := range parsed(part) {
-				if other, ok := simpler[f.name]; ok {
-					f = other
-				}
-				all[v] = append(all[v], linked(f, all[v]))
+// functions returns the functions of each file, in order.
+var functions = sync.OnceValue(func() map[string][]function {
+	all := map[string][]function{}
+	for _, file := range slices.Concat(parts, []string{"plain", "named", "nonnull"}) {
+		text, _ := files.ReadFile("runtime/" + file + ".lua") // the file is part of the program
+		for _, part := range strings.Split(string(text), "\n\n") {
+			if head := functionHead.FindStringSubmatch(part); head != nil {
+				body := strings.TrimSpace(comment.ReplaceAllString(part, ""))
+				all[file] = append(all[file], function{head[1], body, foreign(body)})
 			}
 		}
 	}
 	return all
 })
-
-// parsed returns the functions of a file.
-func parsed(file string) []function {
-	text, err := files.ReadFile("runtime/" + file + ".lua")
-	if err != nil {
-		return nil // unreachable: the file is part of the program
-	}
-	var all []function
-	for _, part := range strings.Split(string(text), "\n\n") {
-		if head := functionHead.FindStringSubmatch(part); head != nil {
-			all = append(all, function{name: head[1], text: strings.TrimSpace(comment.ReplaceAllString(part, ""))})
-		}
-	}
-	return all
-}
-
-// linked returns the function with the names of the earlier functions that it calls.
-func linked(f function, before []function) function {
-	_, body, _ := strings.Cut(f.text, "local function "+f.name)
-	words := foreign("function" + body)
-	for _, earlier := range before {
-		if slices.Contains(words, earlier.name) {
-			f.calls = append(f.calls, earlier.name)
-		}
-	}
-	return f
-}
 
 // foreign returns the words in a function that it does not declare itself.
 func foreign(text string) []string {
@@ -123,26 +88,29 @@ func foreign(text string) []string {
 
 // isFunction reports whether name is a runtime function.
 func isFunction(name string) bool {
-	return slices.ContainsFunc(functions()[variant{}], func(f function) bool { return f.name == name })
+	return slices.ContainsFunc(parts, func(part string) bool {
+		return slices.ContainsFunc(functions()[part], func(f function) bool { return f.name == name })
+	})
 }
 
-// prelude returns the texts of the used functions and of those that they call.
+// prelude returns the texts of the used functions and of those that they call, which precede them.
 func prelude(used map[string]bool, v variant) []string {
-	needed := map[string]bool{}
-	all := functions()[v]
-	for _, f := range slices.Backward(all) {
-		if used[f.name] || needed[f.name] {
-			needed[f.name] = true
-			for _, called := range f.calls {
-				needed[called] = true
-			}
-		}
-	}
+	needed, simpler := maps.Clone(used), v.simpler()
 	var texts []string
-	for _, f := range all {
-		if needed[f.name] {
+	for _, part := range slices.Backward(parts) {
+		for _, f := range slices.Backward(functions()[part]) {
+			if !needed[f.name] {
+				continue
+			}
+			if other, ok := simpler[f.name]; ok {
+				f = other
+			}
+			for _, name := range f.words {
+				needed[name] = true
+			}
 			texts = append(texts, f.text)
 		}
 	}
+	slices.Reverse(texts)
 	return texts
 }
