@@ -106,17 +106,13 @@ var operations = []struct {
 func rulesOf(c *lua.Customization) (rules, []string) {
 	var problems []string
 	out := rules{APIVersion: c.Spec.Target.APIVersion, Kind: c.Spec.Target.Kind}
-	left := map[string]bool{}
-	for field, script := range c.Spec.Customizations {
-		left[field] = script != nil
-	}
 	for _, o := range operations {
-		if !left[o.field] {
+		written := c.Spec.Customizations[o.field]
+		if written == nil {
 			continue
 		}
-		delete(left, o.field)
 		converted := out
-		s, err := parse(c.Spec.Customizations[o.field].LuaScript, o.parameters)
+		s, err := parse(written.LuaScript, o.parameters)
 		if err == nil {
 			err = o.convert(s, &converted)
 		}
@@ -127,7 +123,7 @@ func rulesOf(c *lua.Customization) (rules, []string) {
 		out = converted
 	}
 	for _, field := range []string{"statusAggregation", "dependencyInterpretation", "componentResource"} {
-		if left[field] {
+		if c.Spec.Customizations[field] != nil {
 			problems = append(problems, fmt.Sprintf("%s: %s: not converted; write its rules by hand", out.Kind, field))
 		}
 	}

@@ -49,7 +49,6 @@ func (s *script) replicas(out *rules) error {
 
 // revise converts ReviseReplica: fields that get the number of replicas.
 func (s *script) revise(out *rules) error {
-	s.returned = func([]string, []value) error { return nil }
 	s.assigned = func(conditions []string, to, what value) error {
 		cel := what.or("0")
 		if to.path[0] != "object" || cel == "" {
@@ -65,7 +64,6 @@ func (s *script) revise(out *rules) error {
 // retain converts Retain: fields that are copied from the observed object.
 func (s *script) retain(out *rules) error {
 	s.guards = "observed"
-	s.returned = func([]string, []value) error { return nil }
 	s.assigned = func(conditions []string, to, what value) error {
 		if to.path[0] != "object" || len(what.path) < 2 || what.path[0] != "observed" || !slices.Equal(to.path[1:], what.path[1:]) {
 			return errors.New("a field that is not copied as it is")
@@ -127,7 +125,8 @@ func (s *script) health(out *rules) error {
 // loop converts a loop over the items of a list if all its returns, or all its assignments to one variable,
 // have the same value.
 func (s *script) loop(statement ast.Stmt, conditions []string) error {
-	list, item, body, err := s.over(statement)
+	inner := &script{locals: maps.Clone(s.locals)}
+	list, body, err := s.over(statement, inner.locals)
 	if err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (s *script) loop(statement ast.Stmt, conditions []string) error {
 		some             []string
 		variable, result string
 	)
-	found := func(conditions []string, name string, v value) error {
+	inner.set = func(conditions []string, name string, v value) error {
 		switch {
 		case len(some) > 0 && name != variable:
 			return errors.New("a loop with several variables")
@@ -145,14 +144,12 @@ func (s *script) loop(statement ast.Stmt, conditions []string) error {
 		some, variable, result = append(some, "("+strings.Join(conditions, " && ")+")"), name, v.cel
 		return nil
 	}
-	inner := &script{locals: maps.Clone(s.locals), set: found}
 	inner.returned = func(conditions []string, values []value) error {
 		if len(values) != 1 {
 			return errors.New("a loop with several results")
 		}
-		return found(conditions, "", values[0])
+		return inner.set(conditions, "", values[0])
 	}
-	inner.locals[item.name] = item.value
 	if err := inner.follow(body, nil); err != nil {
 		if _, ok := errors.AsType[unsupported](err); ok {
 			return err
@@ -179,39 +176,39 @@ func (s *script) loop(statement ast.Stmt, conditions []string) error {
 	return nil
 }
 
-// loopItem is the loop variable.
-type loopItem struct {
-	name  string
-	value value
-}
-
-// over finds the list of a loop and its variable: the index of for i = 1, #list, or the item of for _, item in ipairs(list).
-func (s *script) over(statement ast.Stmt) (list string, item loopItem, body []ast.Stmt, err error) {
-	var of ast.Expr
+// over finds the list of a loop and its body. It sets the loop variable: the index of for i = 1, #list, or the item of
+// for _, item in ipairs(list).
+func (s *script) over(statement ast.Stmt, locals map[string]value) (list string, body []ast.Stmt, err error) {
+	var (
+		of   ast.Expr
+		name string
+		item value
+	)
 	switch statement := statement.(type) {
 	case *ast.NumberForStmt:
 		from, one := statement.Init.(*ast.NumberExpr)
 		length, ok := statement.Limit.(*ast.UnaryLenOpExpr)
 		if one && ok && from.Value == "1" && statement.Step == nil {
-			of, item.name, body = length.Expr, statement.Name, statement.Stmts
+			of, name, body = length.Expr, statement.Name, statement.Stmts
 		}
 	case *ast.GenericForStmt:
 		if len(statement.Names) == 2 && len(statement.Exprs) == 1 {
 			call, ok := statement.Exprs[0].(*ast.FuncCallExpr)
 			if ok && len(call.Args) == 1 && slices.Contains([]string{"pairs", "ipairs"}, callee(call)) {
-				of, item, body = call.Args[0], loopItem{statement.Names[1], value{path: []string{"item"}}}, statement.Stmts
+				of, name, body, item.path = call.Args[0], statement.Names[1], statement.Stmts, []string{"item"}
 			}
 		}
 	}
 	if of == nil || s.set != nil { // loops in loops are not converted
-		return "", item, nil, unsupported{statement.Line(), "this loop"}
+		return "", nil, unsupported{statement.Line(), "this loop"}
 	}
 	v, err := s.value(of)
 	if err != nil || len(v.path) < 2 {
-		return "", item, nil, unsupported{statement.Line(), "a loop over no field"}
+		return "", nil, unsupported{statement.Line(), "a loop over no field"}
 	}
-	if len(item.value.path) == 0 {
-		item.value.cel = optional(v.path) // s.field knows the index of this list by it
+	if len(item.path) == 0 {
+		item.cel = optional(v.path) // s.field knows the index of this list by it
 	}
-	return optional(v.path), item, body, nil
+	locals[name] = item
+	return optional(v.path), body, nil
 }

@@ -19,8 +19,8 @@ import (
 type script struct {
 	body   []ast.Stmt
 	locals map[string]value
-	// returned is called for each return, and assigned for each assignment to a field of an object, with the
-	// conditions on it.
+	// returned is called for each return, unless it is nil, and assigned for each assignment to a field of an object, with
+	// the conditions on it.
 	returned func(conditions []string, values []value) error
 	assigned func(conditions []string, to, what value) error
 	// set is called for each assignment to a variable in a loop.
@@ -72,13 +72,9 @@ func (s *script) follow(statements []ast.Stmt, conditions []string) error {
 		case *ast.NumberForStmt, *ast.GenericForStmt:
 			err = s.loop(statement, conditions)
 		case *ast.ReturnStmt:
-			var values []value
-			for _, e := range statement.Exprs {
-				v, err := s.value(e)
-				if err != nil {
-					return err
-				}
-				values = append(values, v)
+			values, err := s.values(statement.Exprs)
+			if err != nil || s.returned == nil {
+				return err
 			}
 			return s.returned(conditions, values)
 		case *ast.BreakStmt:
@@ -94,17 +90,14 @@ func (s *script) follow(statements []ast.Stmt, conditions []string) error {
 
 // local evaluates the declaration of local variables.
 func (s *script) local(statement *ast.LocalAssignStmt) error {
+	values, err := s.values(statement.Exprs)
 	for i, name := range statement.Names {
 		s.locals[name] = value{cel: "null"}
-		if i < len(statement.Exprs) {
-			v, err := s.value(statement.Exprs[i])
-			if err != nil {
-				return err
-			}
-			s.locals[name] = v
+		if i < len(values) {
+			s.locals[name] = values[i]
 		}
 	}
-	return nil
+	return err
 }
 
 // assign follows an assignment to one variable or field.
@@ -234,6 +227,18 @@ func (v value) or(otherwise string) string {
 	return optional(v.path) + ".orValue(" + otherwise + ")"
 }
 
+// values reads some expressions.
+func (s *script) values(expressions []ast.Expr) ([]value, error) {
+	all := make([]value, len(expressions))
+	for i, e := range expressions {
+		var err error
+		if all[i], err = s.value(e); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // value reads an expression.
 func (s *script) value(e ast.Expr) (value, error) {
 	switch e := e.(type) {
@@ -261,15 +266,18 @@ func (s *script) value(e ast.Expr) (value, error) {
 	case *ast.FuncCallExpr:
 		return s.call(e)
 	case *ast.ArithmeticOpExpr:
-		a, err := s.value(e.Lhs)
+		sides, err := s.values([]ast.Expr{e.Lhs, e.Rhs})
 		if err != nil {
 			return value{}, err
 		}
-		b, err := s.value(e.Rhs)
-		return value{cel: "(" + a.or("0") + " " + e.Operator + " " + b.or("0") + ")"}, err
-	case *ast.LogicalOpExpr, *ast.RelationalOpExpr, *ast.UnaryNotOpExpr:
-		condition, err := s.condition(e)
-		return value{cel: condition}, err
+		return value{cel: "(" + sides[0].or("0") + " " + e.Operator + " " + sides[1].or("0") + ")"}, nil
+	case *ast.LogicalOpExpr:
+		return s.logical(e)
+	case *ast.RelationalOpExpr:
+		return s.comparison(e)
+	case *ast.UnaryNotOpExpr:
+		condition, err := s.condition(e.Expr)
+		return value{cel: "!(" + condition + ")"}, err
 	}
 	return value{}, unsupported{e.Line(), "this expression"}
 }
@@ -324,28 +332,21 @@ func callee(e *ast.FuncCallExpr) string {
 	return ""
 }
 
-// celOperators maps operators of Lua to those of CEL, if they differ.
-var celOperators = map[string]string{"and": "&&", "or": "||", "~=": "!="}
+// logical reads two conditions.
+func (s *script) logical(e *ast.LogicalOpExpr) (value, error) {
+	a, err := s.condition(e.Lhs)
+	if err != nil {
+		return value{}, err
+	}
+	b, err := s.condition(e.Rhs)
+	if e.Operator == "or" {
+		return value{cel: "(" + a + " || " + b + ")"}, err
+	}
+	return value{cel: a + " && " + b}, err
+}
 
 // condition reads an expression that is true or false.
 func (s *script) condition(e ast.Expr) (string, error) {
-	switch e := e.(type) {
-	case *ast.LogicalOpExpr:
-		a, err := s.condition(e.Lhs)
-		if err != nil {
-			return "", err
-		}
-		b, err := s.condition(e.Rhs)
-		if e.Operator == "or" {
-			return "(" + a + " || " + b + ")", err
-		}
-		return a + " && " + b, err
-	case *ast.UnaryNotOpExpr:
-		condition, err := s.condition(e.Expr)
-		return "!(" + condition + ")", err
-	case *ast.RelationalOpExpr:
-		return s.comparison(e)
-	}
 	v, err := s.value(e)
 	switch {
 	case err != nil:
@@ -359,31 +360,28 @@ func (s *script) condition(e ast.Expr) (string, error) {
 }
 
 // comparison reads a comparison. A missing field is equal to nothing but nil, as in Lua.
-func (s *script) comparison(e *ast.RelationalOpExpr) (string, error) {
-	a, err := s.value(e.Lhs)
+func (s *script) comparison(e *ast.RelationalOpExpr) (value, error) {
+	sides, err := s.values([]ast.Expr{e.Lhs, e.Rhs})
 	if err != nil {
-		return "", err
+		return value{}, err
 	}
-	b, err := s.value(e.Rhs)
-	if err != nil {
-		return "", err
-	}
-	operator, otherwise := e.Operator, "0"
-	if other, ok := celOperators[operator]; ok {
-		operator = other
+	a, b, operator, otherwise := sides[0], sides[1], e.Operator, "0"
+	if operator == "~=" {
+		operator = "!="
 	}
 	if operator == "==" || operator == "!=" {
 		otherwise = "null"
 	}
 	if b.cel == "null" && len(a.path) > 1 && a.otherwise == "" {
+		exists := optional(a.path) + ".hasValue()"
 		if operator == "==" {
-			return "!" + optional(a.path) + ".hasValue()", nil
+			exists = "!" + exists
 		}
-		return optional(a.path) + ".hasValue()", nil
+		return value{cel: exists}, nil
 	}
 	left, right := a.or(otherwise), b.or(otherwise)
 	if left == "" || right == "" {
-		return "", unsupported{e.Line(), "this comparison"}
+		return value{}, unsupported{e.Line(), "this comparison"}
 	}
-	return left + " " + operator + " " + right, nil
+	return value{cel: left + " " + operator + " " + right}, nil
 }
