@@ -4,7 +4,20 @@
 
 package serving
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// NewCounter creates and registers a counter.
+func NewCounter(registry prometheus.Registerer, name, help string) prometheus.Counter {
+	return promauto.With(registry).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+// NewGauge creates and registers a gauge.
+func NewGauge(registry prometheus.Registerer, name, help string) prometheus.Gauge {
+	return promauto.With(registry).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
 
 // Metrics counts the connections and requests that a Guard accepts and rejects. A nil Metrics counts nothing.
 type Metrics struct {
@@ -27,21 +40,16 @@ const (
 func NewMetrics(registry prometheus.Registerer, server string) *Metrics {
 	registry = prometheus.WrapRegistererWith(prometheus.Labels{"server": server}, registry)
 	m := &Metrics{
-		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_server_connections",
-			Help: "Open connections.",
-		}),
-		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_server_body_bytes",
-			Help: "Bytes of request bodies in memory: received bytes of requests that arrive, wait or are in progress.",
-		}),
+		connections: NewGauge(registry, "graft_server_connections", "Open connections."),
+		bytes: NewGauge(registry, "graft_server_body_bytes",
+			"Bytes of request bodies in memory: received bytes of requests that arrive, wait or are in progress."),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_server_refused_total",
 			Help: "Connections, requests and bodies that were ended because of a limit: the one that waited longest for its caller (stalled), " +
 				"or the new one, if all existing ones are in progress (busy).",
 		}, []string{"what", "reason"}),
 	}
-	registry.MustRegister(m.connections, m.bytes, m.refused)
+	registry.MustRegister(m.refused)
 	for _, what := range []string{refusedConnection, refusedRequest, refusedBody} {
 		m.refused.WithLabelValues(what, reasonBusy)
 		m.refused.WithLabelValues(what, reasonStalled)

@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
@@ -48,8 +49,9 @@ type Held struct {
 	// Ends is the expiry of the certificate, or of the first authority in its chain if that is earlier.
 	// AuthorityEnds is the expiry of its authority. Zero means unknown.
 	Ends, AuthorityEnds time.Time
-	// authorities are those of a CA file.
+	// authorities are those of a CA file. state is that of an issued certificate.
 	authorities []*x509.Certificate
+	state       *state
 }
 
 // Serve returns a tls.Config.GetCertificate for a source.
@@ -127,19 +129,14 @@ func united(all ...*x509.Certificate) []byte {
 // Keep refreshes a source periodically until the context ends. It logs a failure if its text differs from the
 // one before, and registers metrics.
 func Keep(ctx context.Context, s Source, every time.Duration, registry prometheus.Registerer, log logr.Logger) {
-	failing := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "graft_interpreter_certificate_failed",
-		Help: "1 if the last refresh of the certificate failed; the previous certificate stays in use.",
-	})
-	failures := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "graft_interpreter_certificate_failures_total",
-		Help: "Failed refreshes of the certificate.",
-	})
+	failing := serving.NewGauge(registry, "graft_interpreter_certificate_failed",
+		"1 if the last refresh of the certificate failed; the previous certificate stays in use.")
+	failures := serving.NewCounter(registry, "graft_interpreter_certificate_failures_total", "Failed refreshes of the certificate.")
 	expiry := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "graft_interpreter_certificate_expiry_timestamp_seconds",
 		Help: "Expiry time of the certificate in use (serving) and of its authority (authority).",
 	}, []string{"certificate"})
-	registry.MustRegister(failing, failures, expiry)
+	registry.MustRegister(expiry)
 	problem := ""
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := s.Refresh(ctx)

@@ -49,13 +49,7 @@ type Issued struct {
 	own []string
 	// mutex serializes changes of the store.
 	mutex   sync.Mutex
-	current atomic.Pointer[adopted]
-}
-
-// adopted is the current state: as stored, and as served.
-type adopted struct {
-	state *state
-	held  *Held
+	current atomic.Pointer[Held]
 }
 
 // NewIssued returns an empty source. Call Refresh to read or issue a certificate. It fails if the policy has no
@@ -76,12 +70,7 @@ func NewIssued(o Options) (*Issued, error) {
 }
 
 // Held implements Source.
-func (i *Issued) Held() *Held {
-	if now := i.current.Load(); now != nil {
-		return now.held
-	}
-	return nil
-}
+func (i *Issued) Held() *Held { return i.current.Load() }
 
 // attempts limits retries after conflicts.
 const attempts = 5
@@ -134,13 +123,17 @@ func (i *Issued) change(ctx context.Context, do func(*state) (did []string, err 
 			return err
 		}
 		if len(did) > 0 {
-			if err = i.write(ctx, s, stored.Version); errors.Is(err, ErrConflict) {
-				continue
+			var data map[string][]byte
+			if data, err = s.encode(); err == nil {
+				err = i.Store.Write(ctx, data, stored.Version)
 			}
+		}
+		if errors.Is(err, ErrConflict) {
+			continue
 		}
 		if err != nil {
 			i.adopt(&before) // another replica may have written it
-			return err
+			return fmt.Errorf("writing %s: %w", i.Store, err)
 		}
 		for _, line := range did {
 			i.Log.Info(line, "store", i.Store.String())
@@ -151,21 +144,10 @@ func (i *Issued) change(ctx context.Context, do func(*state) (did []string, err 
 	return fmt.Errorf("writing %s: %w", i.Store, ErrConflict)
 }
 
-func (i *Issued) write(ctx context.Context, s *state, version string) error {
-	data, err := s.encode()
-	if err == nil {
-		err = i.Store.Write(ctx, data, version)
-	}
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", i.Store, err)
-	}
-	return nil
-}
-
 // adopt serves a state, unless it is that of an empty store.
 func (i *Issued) adopt(s *state) {
 	if s.Serving != nil {
-		i.current.Store(&adopted{s, s.held()})
+		i.current.Store(s.held())
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *state) bundle() []byte {
 // held returns the state for the server.
 func (s *state) held() *Held {
 	pair := s.Serving.TLS()
-	return &Held{Certificate: &pair, Bundle: s.bundle(), Ends: pair.Leaf.NotAfter, AuthorityEnds: s.Authority.Certificate.NotAfter}
+	return &Held{Certificate: &pair, Bundle: s.bundle(), Ends: pair.Leaf.NotAfter, AuthorityEnds: s.Authority.Certificate.NotAfter, state: s}
 }
 
 // untold reports whether callers that trust bundle know the next authority without this being stored yet.

@@ -33,6 +33,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // OwnerAnnotation names the installation that owns a configuration, so that two installations do not overwrite
@@ -356,13 +357,7 @@ func encode(there *unstructured.Unstructured, c *configuration.Configuration, ow
 		object.Object[field] = content[field]
 	}
 	object.SetName(c.GetName())
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[OwnerAnnotation] = owner
-	object.SetAnnotations(annotations)
-	return object, nil
+	return object, unstructured.SetNestedField(object.Object, owner, "metadata", "annotations", OwnerAnnotation)
 }
 
 // Agreed returns a function for each of count registrations that receives the authorities which its callers trust.
@@ -402,34 +397,23 @@ type Metrics struct {
 	// stale and failed list the dialects with an outdated registration, or with a failed read or write.
 	stale, failed map[string]bool
 
-	right    prometheus.Gauge
-	failing  prometheus.Gauge
-	writes   prometheus.Counter
-	failures prometheus.Counter
+	right, failing   prometheus.Gauge
+	writes, failures prometheus.Counter
 }
 
 // NewMetrics creates and registers the metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{stale: map[string]bool{}, failed: map[string]bool{},
-		right: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_interpreter_registration_current",
-			Help: "1 if the registration in Karmada's API server was correct at the last check.",
-		}),
-		failing: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_interpreter_registration_failed",
-			Help: "1 if the last attempt to read or write the registration failed.",
-		}),
-		writes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_interpreter_registration_writes_total",
-			Help: "Writes of the registration by this replica.",
-		}),
-		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_interpreter_registration_failures_total",
-			Help: "Failed attempts to read or write the registration.",
-		}),
+	return &Metrics{
+		stale: map[string]bool{}, failed: map[string]bool{},
+		right: serving.NewGauge(registry, "graft_interpreter_registration_current",
+			"1 if the registration in Karmada's API server was correct at the last check."),
+		failing: serving.NewGauge(registry, "graft_interpreter_registration_failed",
+			"1 if the last attempt to read or write the registration failed."),
+		writes: serving.NewCounter(registry, "graft_interpreter_registration_writes_total",
+			"Writes of the registration by this replica."),
+		failures: serving.NewCounter(registry, "graft_interpreter_registration_failures_total",
+			"Failed attempts to read or write the registration."),
 	}
-	registry.MustRegister(m.right, m.failing, m.writes, m.failures)
-	return m
 }
 
 // set sets the state of a dialect and returns 1 if any dialect has that state.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
@@ -55,28 +56,17 @@ func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) boo
 			Help:    "Size of request bodies.",
 			Buckets: []float64{1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20},
 		}, []string{"operation"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_interpreter_requests_in_flight",
-			Help: "Requests in progress or queued.",
-		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_interpreter_requests_refused_total",
-			Help: "Requests rejected because of overload: the queue was full, or the wait too long.",
-		}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_interpreter_panics_total",
-			Help: "Panics of the server itself; panics of rules are answers with code 500.",
-		}),
+		inFlight: serving.NewGauge(registry, "graft_interpreter_requests_in_flight", "Requests in progress or queued."),
+		refused: serving.NewCounter(registry, "graft_interpreter_requests_refused_total",
+			"Requests rejected because of overload: the queue was full, or the wait too long."),
+		panics: serving.NewCounter(registry, "graft_interpreter_panics_total",
+			"Panics of the server itself; panics of rules are answers with code 500."),
 		guard: serving.NewMetrics(registry, "resource-interpreter"),
 		knows: knows, seen: map[string]interpreter.Kind{},
 	}
-	registry.MustRegister(m.requests, m.duration, m.bytes, m.inFlight, m.refused, m.panics)
+	registry.MustRegister(m.requests, m.duration, m.bytes)
 	return m
 }
-
-func (m *Metrics) began() { m.inFlight.Inc() }
-
-func (m *Metrics) ended() { m.inFlight.Dec() }
 
 // answered counts an answer. Its label values do not refer to the message.
 func (m *Metrics) answered(a api.Answered) {
@@ -87,7 +77,7 @@ func (m *Metrics) answered(a api.Answered) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.knows(a.Kind) {
-		kind = label(a.Kind)
+		kind = strings.Clone(schema.GroupKind{Group: a.Kind.Group, Kind: a.Kind.Kind}.String())
 		if _, seen := m.seen[kind]; !seen {
 			m.seen[kind] = interpreter.Kind{Group: strings.Clone(a.Kind.Group), Version: strings.Clone(a.Kind.Version), Kind: strings.Clone(a.Kind.Kind)}
 		}
@@ -95,14 +85,6 @@ func (m *Metrics) answered(a api.Answered) {
 	m.requests.WithLabelValues(cmp.Or(a.Dialect, other), operation, kind, strconv.Itoa(a.Code)).Inc()
 	m.duration.WithLabelValues(operation, kind).Observe(a.Took.Seconds())
 	m.bytes.WithLabelValues(operation).Observe(float64(a.Bytes))
-}
-
-// label returns the name of a kind without its version.
-func label(k interpreter.Kind) string {
-	if k.Group == "" {
-		return strings.Clone(k.Kind)
-	}
-	return k.Kind + "." + k.Group
 }
 
 // Forget drops kinds that are no longer known, which bounds the number of time series.

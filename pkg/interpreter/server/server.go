@@ -118,8 +118,8 @@ type entrance struct {
 
 // ServeHTTP implements http.Handler.
 func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e.Metrics.began()
-	defer e.Metrics.ended()
+	e.Metrics.inFlight.Inc()
+	defer e.Metrics.inFlight.Dec()
 	defer e.abort()
 	if err := e.guard.Serve(w, r, e.Limits.BodyBytes, e.next.ServeIn); err != nil {
 		// Kubernetes clients retry after this until their timeout.
