@@ -13,8 +13,8 @@ package configuration
 import (
 	"cmp"
 	_ "embed"
+	"fmt"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -182,14 +182,11 @@ func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) *Conf
 	} else {
 		w.InterpreterContextVersions, kinds = []string{api.Version}, interpreter.WithoutExcluded(kinds)
 	}
-	for _, s := range setsOf(kinds, registered(dialect)) {
-		r := Rule{Operations: s.operations, APIGroups: []string{s.group}, APIVersions: s.versions}
-		if dialect == api.KindReview {
-			r.Resources = resourcesOf(s)
-		} else {
-			r.Kinds = s.kinds
+	w.Rules = rulesOf(kinds, registered(dialect))
+	if dialect == api.KindReview {
+		for i := range w.Rules {
+			w.Rules[i].nameResources()
 		}
-		w.Rules = append(w.Rules, r)
 	}
 	c := New(dialect)
 	c.Name, c.Webhooks = name, []Webhook{w}
@@ -197,13 +194,13 @@ func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) *Conf
 	return c
 }
 
-func resourcesOf(s *set) []string {
-	resources := make([]string, len(s.kinds))
-	for i, kind := range s.kinds {
-		resources[i] = Resource(interpreter.Kind{Group: s.group, Version: s.versions[0], Kind: kind})
+// nameResources replaces the kinds of a rule by their resources.
+func (r *Rule) nameResources() {
+	for _, kind := range r.Kinds {
+		r.Resources = append(r.Resources, Resource(interpreter.Kind{Group: r.APIGroups[0], Version: r.APIVersions[0], Kind: kind}))
 	}
-	slices.Sort(resources)
-	return slices.Compact(resources)
+	slices.Sort(r.Resources)
+	r.Kinds, r.Resources = nil, slices.Compact(r.Resources)
 }
 
 // Resource returns the resource name of a kind as Kubernetes guesses it: backupentries for BackupEntry.
@@ -223,58 +220,50 @@ func registered(dialect string) map[interpreter.Operation]string {
 	return named
 }
 
-// set is a number of kinds of one group with the same operations in the same versions.
-type set struct {
-	group                       string
-	versions, kinds, operations []string
-}
-
-// key returns a key from all parts of a set except one.
-func (s *set) key(part []string) string {
-	return strings.Join([]string{s.group, strings.Join(s.operations, ","), strings.Join(part, ",")}, "/")
-}
-
-// setsOf groups the kinds: first the versions of a kind, then the kinds with the same operations. The sets
-// contain exactly the given kinds.
-func setsOf(kinds []interpreter.Known, names map[interpreter.Operation]string) []*set {
-	var sets []*set
+// rulesOf returns rules for exactly the given kinds. It unites first the versions of a kind, then the kinds with the same
+// operations.
+func rulesOf(kinds []interpreter.Known, names map[interpreter.Operation]string) []Rule {
+	var rules []Rule
 	for _, k := range kinds {
-		s := &set{group: k.Group, versions: []string{k.Version}, kinds: []string{k.Kind.Kind}}
+		r := Rule{APIGroups: []string{k.Group}, APIVersions: []string{k.Version}, Kinds: []string{k.Kind.Kind}}
 		for _, o := range interpreter.Operations() {
 			if name := names[o]; name != "" && slices.Contains(k.Operations, o) &&
 				(k.Version == All || !interpreter.Answers(kinds, interpreter.Kind{Group: k.Group, Version: All, Kind: k.Kind.Kind}, o)) {
-				s.operations = append(s.operations, name)
+				r.Operations = append(r.Operations, name)
 			}
 		}
-		if len(s.operations) > 0 {
-			sets = append(sets, s)
+		if len(r.Operations) > 0 {
+			rules = append(rules, r)
 		}
 	}
-	sets = united(sets, func(s *set) *[]string { return &s.versions }, func(s *set) []string { return s.kinds })
-	sets = united(sets, func(s *set) *[]string { return &s.kinds }, func(s *set) []string { return s.versions })
-	slices.SortFunc(sets, func(a, b *set) int {
-		return cmp.Or(cmp.Compare(a.group, b.group), slices.Compare(a.kinds, b.kinds), slices.Compare(a.versions, b.versions),
-			slices.Compare(a.operations, b.operations))
+	rules = united(rules, func(r *Rule) *[]string { return &r.APIVersions })
+	rules = united(rules, func(r *Rule) *[]string { return &r.Kinds })
+	slices.SortFunc(rules, func(a, b Rule) int {
+		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Kinds, b.Kinds), slices.Compare(a.APIVersions, b.APIVersions),
+			slices.Compare(a.Operations, b.Operations))
 	})
-	return sets
+	return rules
 }
 
-// united merges sets that differ in one part only.
-func united(sets []*set, part func(*set) *[]string, rest func(*set) []string) []*set {
-	var all []*set
-	at := map[string]*set{}
-	for _, s := range sets {
-		key := s.key(rest(s))
-		if at[key] == nil {
-			at[key] = s
-			all = append(all, s)
+// united merges rules that differ in one field only. It sorts the values of the field.
+func united(rules []Rule, field func(*Rule) *[]string) []Rule {
+	var all []Rule
+	at := map[string]int{} // indexes by the other fields
+	for _, r := range rules {
+		others := r
+		*field(&others) = nil
+		key := fmt.Sprint(others.APIGroups, others.APIVersions, others.Kinds, others.Operations)
+		if i, known := at[key]; known {
+			*field(&all[i]) = append(*field(&all[i]), *field(&r)...)
 			continue
 		}
-		*part(at[key]) = append(*part(at[key]), *part(s)...)
+		at[key] = len(all)
+		all = append(all, r)
 	}
-	for _, s := range all {
-		slices.Sort(*part(s))
-		*part(s) = slices.Compact(*part(s))
+	for i := range all {
+		values := field(&all[i])
+		slices.Sort(*values)
+		*values = slices.Compact(*values)
 	}
 	return all
 }
