@@ -107,9 +107,9 @@ func Filter(kinds []Known, keep func(Kind, Operation) bool) []Known {
 	return rest
 }
 
-// Without returns the kinds without the given operations.
-func Without(kinds []Known, left ...Operation) []Known {
-	return Filter(kinds, func(_ Kind, o Operation) bool { return !slices.Contains(left, o) })
+// Without returns the kinds without the operations with the given names.
+func Without(kinds []Known, names []string) []Known {
+	return Filter(kinds, func(_ Kind, o Operation) bool { return !slices.Contains(names, string(o)) })
 }
 
 // WithoutExcluded removes Components from kinds that have Revise in any version. With the feature gate

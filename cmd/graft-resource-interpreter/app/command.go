@@ -106,7 +106,11 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 	if err := p.prepare(ctx); err != nil {
 		return err
 	}
-	stop, err := p.monitor(ctx)
+	m := &serving.Monitor{
+		Program: Name, Address: o.Config.Metrics.Address, Metrics: p.registry, Profiling: o.Config.Debugging.Profiling,
+		Ready: map[string]func(context.Context) error{"shutdown": serving.Ready(p.life.Draining), "certificate": p.certified, "registration": p.isKnown},
+	}
+	stop, err := m.Open(ctx, logger)
 	if err != nil {
 		return errors.Join(err, p.server.Close())
 	}
@@ -132,8 +136,13 @@ func (p *program) prepare(ctx context.Context) error {
 		return err
 	}
 	metrics = server.NewMetrics(p.registry, p.reloader.Knows)
-	if err := p.prepareCertificate(ctx); err != nil {
+	if p.source, err = p.Source(p.log.WithName("certificate")); err != nil {
 		return err
+	}
+	if p.Config.Certificate.Secret == nil { // a cluster may answer later; files of this machine must have a certificate
+		if err := p.source.Refresh(ctx); err != nil {
+			return err
+		}
 	}
 	if p.Config.Registration != nil {
 		if p.term.Alone = !*p.Config.LeaderElection.Enabled; !p.term.Alone {
@@ -159,19 +168,6 @@ func (p *program) prepare(ctx context.Context) error {
 	return err
 }
 
-// prepareCertificate creates the source. It fails if files of this machine have no certificate; a cluster may
-// answer later.
-func (p *program) prepareCertificate(ctx context.Context) error {
-	var err error
-	if p.source, err = p.Source(p.log.WithName("certificate")); err != nil {
-		return err
-	}
-	if p.Config.Certificate.Secret != nil {
-		return nil
-	}
-	return p.source.Refresh(ctx)
-}
-
 // work returns the background work. When ctx ends, the leader stops writing at once and releases the Lease, so
 // that another replica can write. The rest continues until the server has ended.
 func (p *program) work(ctx, working context.Context) []func() {
@@ -195,15 +191,6 @@ func (p *program) work(ctx, working context.Context) []func() {
 	return work
 }
 
-// monitor opens the monitoring port.
-func (p *program) monitor(ctx context.Context) (stop func(), err error) {
-	m := &serving.Monitor{
-		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
-		Ready: map[string]func(context.Context) error{"shutdown": serving.Ready(p.life.Draining), "certificate": p.certified, "registration": p.isKnown},
-	}
-	return m.Open(ctx, p.log)
-}
-
 func (p *program) certified(context.Context) error {
 	switch held := p.source.Held(); {
 	case held == nil:
@@ -218,9 +205,10 @@ func (p *program) certified(context.Context) error {
 // answers.
 func (p *program) isKnown(context.Context) error {
 	switch {
-	case len(p.registrars) > 0 && !p.known.Load():
+	case len(p.registrars) == 0:
+	case !p.known.Load():
 		return errors.New("callers do not trust the certificate yet")
-	case len(p.registrars) > 0 && !p.settled.Load():
+	case !p.settled.Load():
 		return errors.New("callers use operations that the profiles of this replica do not have")
 	}
 	return nil

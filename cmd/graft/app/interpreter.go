@@ -276,15 +276,14 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if err != nil {
 		return err
 	}
-	left, err := o.left()
-	if err != nil {
+	if err := o.checkWithout(); err != nil {
 		return err
 	}
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
 	}
-	kinds := interpreter.Without(profiles.program.Kinds(), left...)
+	kinds := interpreter.Without(profiles.program.Kinds(), o.without)
 	if err := asFlags(at.Validate()); err != nil {
 		return err
 	}
@@ -299,17 +298,15 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	return err
 }
 
-// left returns the omitted operations.
-func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
+// checkWithout returns an error for an unknown operation in --without.
+func (o *interpreterWebhookOptions) checkWithout() error {
 	known := append(configv1alpha1.RegisteredOperations(), string(interpreter.Prune))
-	var left []interpreter.Operation
 	for _, name := range o.without {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("--without %s: unknown operation%s; the operations are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+			return fmt.Errorf("--without %s: unknown operation%s; the operations are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
 		}
-		left = append(left, interpreter.Operation(name))
 	}
-	return left, nil
+	return nil
 }
 
 // endpoint returns the address of the webhook.

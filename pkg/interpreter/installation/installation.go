@@ -68,22 +68,9 @@ const clusterTimeout = 15 * time.Second
 // dialects maps the dialects in the configuration to kinds of messages.
 var dialects = map[string]string{configv1alpha1.DialectShipped: api.KindContext, configv1alpha1.DialectProposal: api.KindReview}
 
-// Dialects returns the dialects of the registrations, as kinds of messages.
-func (i *Installation) Dialects() []string {
-	all := make([]string, len(i.Config.Registration.Dialects))
-	for j, name := range i.Config.Registration.Dialects {
-		all[j] = dialects[name]
-	}
-	return all
-}
-
 // Registrable returns the kinds with the operations that may be registered.
 func (i *Installation) Registrable(kinds []interpreter.Known) []interpreter.Known {
-	left := make([]interpreter.Operation, len(i.Config.Registration.Without))
-	for j, name := range i.Config.Registration.Without {
-		left[j] = interpreter.Operation(name)
-	}
-	return interpreter.Without(kinds, left...)
+	return interpreter.Without(kinds, i.Config.Registration.Without)
 }
 
 // endpoint returns the address under which the server is registered.
@@ -94,19 +81,6 @@ func (i *Installation) endpoint(bundle []byte) configuration.Endpoint {
 		e.Service = &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Path: &s.Path, Port: &s.Port}
 	}
 	return e
-}
-
-// Karmada returns a client of Karmada's API server. It fails if the kubeconfig is invalid.
-func (i *Installation) Karmada() (dynamic.Interface, error) {
-	config, err := i.cluster(cmp.Or(i.Config.Registration.Kubeconfig, i.Config.Kubernetes.Kubeconfig))
-	if err != nil {
-		return nil, fmt.Errorf("registration: %w", err)
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("registration: making a client: %w", err)
-	}
-	return client, nil
 }
 
 // Owner returns a function that names the installation: by the configured owner, or by the UID of its Lease. It fails
@@ -140,18 +114,21 @@ func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
 // Registrars returns a Registrar for each dialect. o has the options that they share. It fails if Karmada's kubeconfig
 // is invalid.
 func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte, bool)) ([]*registration.Registrar, error) {
-	var err error
-	if o.Client, err = i.Karmada(); err != nil {
-		return nil, err
+	config, err := i.cluster(cmp.Or(i.Config.Registration.Kubeconfig, i.Config.Kubernetes.Kubeconfig))
+	if err != nil {
+		return nil, fmt.Errorf("registration: %w", err)
+	}
+	if o.Client, err = dynamic.NewForConfig(config); err != nil {
+		return nil, fmt.Errorf("registration: making a client: %w", err)
 	}
 	if o.Owner, err = i.Owner(); err != nil {
 		return nil, err
 	}
 	o.Period = i.Config.Registration.SyncPeriod.Duration
-	all := make([]*registration.Registrar, len(i.Dialects()))
+	all := make([]*registration.Registrar, len(i.Config.Registration.Dialects))
 	told := registration.Agreed(len(all), o.Registered)
-	for j, dialect := range i.Dialects() {
-		o := o
+	for j, name := range i.Config.Registration.Dialects {
+		o, dialect := o, dialects[name]
 		o.Dialect, o.Registered = dialect, told[j]
 		o.Configuration = func(kinds []interpreter.Known) *configuration.Configuration {
 			known, ok := bundle()
@@ -370,20 +347,17 @@ func (i *Installation) checkFiles() error {
 
 // checkClusters reads the kubeconfigs, but contacts no cluster.
 func (i *Installation) checkClusters() error {
-	paths := map[string]string{"kubernetes": i.Config.Kubernetes.Kubeconfig}
+	check := func(field, kubeconfig string) error {
+		if _, err := i.cluster(kubeconfig); kubeconfig != "" && err != nil {
+			return fmt.Errorf("%s.kubeconfig: %w", field, err)
+		}
+		return nil
+	}
+	err := check("kubernetes", i.Config.Kubernetes.Kubeconfig)
 	if r := i.Config.Registration; r != nil {
-		paths["registration"] = r.Kubeconfig
+		err = errors.Join(err, check("registration", r.Kubeconfig))
 	}
-	var problems []error
-	for _, name := range []string{"kubernetes", "registration"} {
-		if paths[name] == "" {
-			continue
-		}
-		if _, err := i.cluster(paths[name]); err != nil {
-			problems = append(problems, fmt.Errorf("%s.kubeconfig: %w", name, err))
-		}
-	}
-	return errors.Join(problems...)
+	return err
 }
 
 // checkRegistration checks that Karmada would accept the registration.
