@@ -278,20 +278,10 @@ func (c *compiler) attribute(p position) (attribute, error) {
 // applies if the condition is never true. does, its effect, is given if a condition that is always true needs a
 // warning; otherwise the condition can be omitted.
 func (c *compiler) condition(env *expression.Environment, t source.Text, p position, what, does string) *expression.Expression {
-	if t.At.Absent() {
-		return nil
-	}
-	compiled, err := env.Condition(t.Value, expression.At(t.At))
-	if err != nil {
-		for _, finding := range source.FindingsOf(t.At, p.Path, err) {
-			if finding.Rule == expression.WrongCondition {
-				finding.Message = example
-			}
-			c.findings = append(c.findings, finding)
-		}
-		return nil
-	}
+	compiled, findings := env.ConditionOf(t, p.Path, example)
+	c.findings = append(c.findings, findings...)
 	switch {
+	case compiled == nil:
 	case env.Partial().False(compiled):
 		c.add(p, source.NeverApplies, "is always false: %s never applies", what)
 	case compiled.Constant() && does != "":
@@ -304,12 +294,9 @@ func (c *compiler) condition(env *expression.Environment, t source.Text, p posit
 
 // text compiles a text that may hold expressions; nil where it is wrong or missing.
 func (c *compiler) text(env *expression.Environment, t source.Text, p position) *expression.Template {
-	if t.At.Absent() {
-		return nil
-	}
-	compiled, err := env.Template(t.Value, expression.At(t.At))
-	if err != nil {
-		c.findings = append(c.findings, source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant)...)
+	compiled, findings := env.TemplateOf(t, p.Path)
+	c.findings = append(c.findings, findings...)
+	if compiled == nil {
 		return nil
 	}
 	switch kind := compiled.Type().Kind(); kind {
