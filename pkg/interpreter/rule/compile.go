@@ -12,7 +12,6 @@ import (
 	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -20,45 +19,36 @@ import (
 )
 
 // aggregate compiles a rule of aggregate.
-func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) rule {
-	h := c.head(c.plain, p, spec.When)
-	c.needed(p, "field", spec.Field)
-	field := c.path(p.At("field"), spec.Field)
+func (c *compiler) aggregate(p place) rule {
+	h := c.head(c.plain, p)
+	c.needed(p.At("field"))
+	field := c.path(p.At("field"))
 	if len(field.steps) > 0 && (field.steps[0].Key != "status" || len(field.steps) == 1) {
 		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada ignores other fields")
 	}
 	c.made(p.At("field"), field)
 	c.record(interpreter.Aggregate, p, h.when, claim{p.At("field"), field.text, true})
+	compilers := map[string]func(place) combine{
+		"worst": c.worst, "union": c.union, "conditions": c.worstConditions,
+		"value": func(at place) combine { return c.value(c.plain, at).of },
+	}
+	for name, way := range ways {
+		compilers[name] = func(at place) combine { return way.combine(c.inStatus(at)) }
+	}
 	var combined combine
-	ways := 0
-	one := func(name string, given bool, compile func(place) combine) {
+	given := 0
+	for name, compile := range compilers {
 		switch at := p.At(name); {
 		case at.Missing:
-			return
-		case !given:
+			continue
+		case at.Absent() && name != "value":
 			c.add(at, source.MissingField, "is empty")
 		default:
 			combined = compile(at)
 		}
-		ways++
+		given++
 	}
-	for name, way := range map[string]struct {
-		text source.Text
-		of   func(path) combine
-	}{
-		"min": {spec.Min, func(at path) combine { return extreme(at, func(a, b float64) bool { return a < b }) }},
-		"max": {spec.Max, func(at path) combine { return extreme(at, func(a, b float64) bool { return a > b }) }},
-		"all": {spec.All, func(at path) combine { return truth(at, func(count, members int) bool { return count == members }) }},
-		"any": {spec.Any, func(at path) combine { return truth(at, func(count, _ int) bool { return count > 0 }) }},
-		"sum": {spec.Sum, sum}, "same": {spec.Same, same}, "first": {spec.First, first}, "join": {spec.Join, join}, "common": {spec.Common, common},
-	} {
-		one(name, !way.text.At.Absent(), func(at place) combine { return way.of(c.inStatus(at, way.text)) })
-	}
-	one("worst", spec.Worst != nil, func(at place) combine { return c.worst(at, spec.Worst) })
-	one("union", spec.Union != nil, func(at place) combine { return c.union(at, spec.Union) })
-	one("conditions", spec.Conditions != nil, func(at place) combine { return c.worstConditions(at, spec.Conditions) })
-	one("value", true, func(at place) combine { return c.value(c.plain, at).of })
-	if ways != 1 {
+	if given != 1 {
 		c.add(p, source.ExclusiveFields, "exactly one of sum, min, max, all, any, same, first, join, common, worst, union, conditions and value is needed")
 	}
 	return rule{h, func(q *question) (bool, error) {
@@ -99,14 +89,14 @@ func (e *entry) has(kind interpreter.Kind) bool {
 
 // document compiles the kinds of a document.
 func (c *compiler) document(d *profile.Interpreter) []*entry {
-	root := place{Node: d.Node}
+	kinds := place{Node: d.Node}.At("kinds")
 	if len(d.Kinds) == 0 {
-		c.add(root.At("kinds"), source.MissingField, "is empty: at least one kind is needed")
+		c.add(kinds, source.MissingField, "is empty: at least one kind is needed")
 	}
 	c.profile = d.Metadata.Name
 	entries := make([]*entry, len(d.Kinds))
-	for i, spec := range d.Kinds {
-		entries[i] = c.kind(root.At("kinds").Item(i), spec)
+	for i := range entries {
+		entries[i] = c.kind(kinds.Item(i))
 	}
 	c.hidden()
 	c.overridden()
@@ -115,25 +105,24 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 }
 
 // kind compiles the operations of a kind.
-func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
+func (c *compiler) kind(p place) *entry {
 	c.of = &entry{rules: map[interpreter.Operation][]rule{}, componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
-	c.names(p, spec)
-	c.needed(p, "apiVersion", spec.APIVersion)
-	if !spec.APIVersion.At.Absent() {
+	c.names(p)
+	version := p.At("apiVersion")
+	c.needed(version)
+	if !version.Absent() {
 		var ok bool
-		if c.of.group, c.of.version, ok = splitVersion(spec.APIVersion.Value); !ok {
-			c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1, nor group/version, nor group/* for all versions", spec.APIVersion.Value)
+		if c.of.group, c.of.version, ok = splitVersion(version.Text().Value); !ok {
+			c.add(version, source.InvalidName, "%q is neither v1, nor group/version, nor group/* for all versions", version.Text().Value)
 		}
 	}
-	each(c, interpreter.Replicas, p, spec.Replicas, c.replicas)
-	each(c, interpreter.Components, p, spec.Components, c.components)
-	each(c, interpreter.Revise, p, spec.Revise, c.edits(interpreter.Revise))
-	each(c, interpreter.Retain, p, spec.Retain, c.retain)
-	each(c, interpreter.Aggregate, p, spec.Aggregate, c.aggregate)
-	each(c, interpreter.Status, p, spec.Status, c.status)
-	each(c, interpreter.Health, p, spec.Health, c.health)
-	each(c, interpreter.Dependencies, p, spec.Dependencies, c.dependencies)
-	each(c, interpreter.Prune, p, spec.Prune, c.edits(interpreter.Prune))
+	for o, compile := range map[interpreter.Operation]func(place) rule{
+		interpreter.Replicas: c.replicas, interpreter.Components: c.components, interpreter.Revise: c.edits(interpreter.Revise),
+		interpreter.Retain: c.retain, interpreter.Aggregate: c.aggregate, interpreter.Status: c.status, interpreter.Health: c.health,
+		interpreter.Dependencies: c.dependencies, interpreter.Prune: c.edits(interpreter.Prune),
+	} {
+		c.each(o, p.At(string(o)), compile)
+	}
 	if len(c.of.rules) == 0 {
 		c.add(p, source.MissingField, "has no operation for the kind: at least one is needed, such as health")
 	}
@@ -141,28 +130,30 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 }
 
 // names compiles the names of the kinds.
-func (c *compiler) names(p place, spec v1alpha1.InterpretedKind) {
-	if p.At("kinds").Missing {
-		c.needed(p, "kind", spec.Kind)
-		c.name(p.At("kind"), spec.Kind)
+func (c *compiler) names(p place) {
+	kind, kinds := p.At("kind"), p.At("kinds")
+	if kinds.Missing {
+		c.needed(kind)
+		c.name(kind)
 		return
 	}
-	if !p.At("kind").Missing || len(spec.Kinds) == 0 {
+	all := kinds.Value().Items()
+	if !kind.Missing || len(all) == 0 {
 		c.add(p, source.ExclusiveFields, "exactly one of kind and kinds is needed")
 	}
-	for i, name := range spec.Kinds {
-		at := p.At("kinds").Item(i)
+	for i, name := range all {
 		if slices.Contains(c.of.kinds, name.Value) {
-			c.add(at, source.DuplicateName, "%q occurs twice", name.Value)
+			c.add(kinds.Item(i), source.DuplicateName, "%q occurs twice", name.Value)
 			continue
 		}
-		c.name(at, name)
+		c.name(kinds.Item(i))
 	}
 }
 
 // name compiles the name of a kind.
-func (c *compiler) name(p place, name source.Text) {
-	if name.At.Absent() || name.Value == "" {
+func (c *compiler) name(p place) {
+	name := p.Value()
+	if name.Absent() || name.Value == "" {
 		return
 	}
 	if !kindName.MatchString(name.Value) {
@@ -172,24 +163,24 @@ func (c *compiler) name(p place, name source.Text) {
 }
 
 // each compiles the rules of an operation.
-func each[S any](c *compiler, o interpreter.Operation, p place, specs []S, compile func(place, S) rule) {
+func (c *compiler) each(o interpreter.Operation, list place, compile func(place) rule) {
 	c.scope = c.scopes[o]
-	list := p.At(string(o))
-	if !list.Missing && len(specs) == 0 {
+	all := list.Value().Items()
+	if !list.Missing && len(all) == 0 {
 		c.add(list, source.MissingField, "has no rule; remove it or add one")
 	}
-	for i, spec := range specs {
-		c.of.rules[o] = append(c.of.rules[o], compile(list.Item(i), spec))
+	for i := range all {
+		c.of.rules[o] = append(c.of.rules[o], compile(list.Item(i)))
 	}
 }
 
 // components compiles a rule of components.
-func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) rule {
-	list, env := c.forEach(p, spec.ForEach)
-	r := &components{head: c.head(env, p, spec.When), items: list}
+func (c *compiler) components(p place) rule {
+	list, env := c.forEach(p.At("forEach"))
+	r := &components{head: c.head(env, p), items: list}
 	r.each = true
-	c.needed(p, "name", spec.Name)
-	r.name = c.text(env, p.At("name"), spec.Name)
+	c.needed(p.At("name"))
+	r.name = c.text(env, p.At("name"))
 	if name, ok := constant(r.name, env); ok {
 		if utf8.RuneCountInString(name) > interpreter.MaximumComponentName {
 			c.add(p.At("name"), source.InvalidName, "has more than %d characters", interpreter.MaximumComponentName)
@@ -204,24 +195,16 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) rule {
 }
 
 // dependencies compiles a rule of dependencies.
-func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) rule {
-	list, env := c.forEach(p, spec.ForEach)
+func (c *compiler) dependencies(p place) rule {
+	list, env := c.forEach(p.At("forEach"))
 	d := &dependencies{
-		head: c.head(env, p, spec.When), items: list, own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent(),
+		head: c.head(env, p), items: list, own: p.At("namespace").Absent(), named: !p.At("name").Absent(),
+		apiVersion: c.text(env, p.At("apiVersion")), kind: c.text(env, p.At("kind")),
+		namespace: c.text(env, p.At("namespace")), name: c.text(env, p.At("name")),
 	}
 	d.each = true
-	for _, field := range []struct {
-		name string
-		text source.Text
-		into *text
-	}{
-		{"apiVersion", spec.APIVersion, &d.apiVersion}, {"kind", spec.Kind, &d.kind},
-		{"namespace", spec.Namespace, &d.namespace}, {"name", spec.Name, &d.name},
-	} {
-		*field.into = c.text(env, p.At(field.name), field.text)
-	}
-	c.needed(p, "apiVersion", spec.APIVersion)
-	c.needed(p, "kind", spec.Kind)
+	c.needed(p.At("apiVersion"))
+	c.needed(p.At("kind"))
 	if version, ok := constant(d.apiVersion, env); ok && version != "" && !isVersion(version) {
 		c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1 nor group/version", version)
 	}
@@ -260,10 +243,10 @@ func (c *compiler) dependencyNames(env *expression.Environment, p place, d *depe
 }
 
 // edits compiles the rules of an operation that changes an object.
-func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.InterpretEdit) rule {
-	return func(p place, spec v1alpha1.InterpretEdit) rule {
-		e := c.changes(c.plain, p, spec, c.identity)
-		if len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
+func (c *compiler) edits(o interpreter.Operation) func(place) rule {
+	return func(p place) rule {
+		e := c.changes(c.plain, p, c.identity)
+		if len(e.set)+len(e.remove) == 0 && p.At("refuse").Absent() {
 			c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
 			return rule{e.head, e.answer}
 		}
@@ -274,10 +257,10 @@ func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.Interpret
 }
 
 // health compiles a rule of health.
-func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) rule {
-	h := c.head(c.plain, p, spec.When)
-	c.needed(p, "healthy", spec.Healthy)
-	healthy := condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
+func (c *compiler) health(p place) rule {
+	h := c.head(c.plain, p)
+	c.needed(p.At("healthy"))
+	healthy := condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"))}
 	c.record(interpreter.Health, p, h.when)
 	return rule{h, func(q *question) (bool, error) {
 		holds, err := healthy.holds(q)
@@ -287,8 +270,8 @@ func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) rule {
 }
 
 // replicas compiles a rule of replicas.
-func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) rule {
-	h := c.head(c.plain, p, spec.When)
+func (c *compiler) replicas(p place) rule {
+	h := c.head(c.plain, p)
 	number, needs := c.number(c.plain, p.At("count")), c.requirements(c.plain, p.At("requirements"))
 	c.record(interpreter.Replicas, p, h.when)
 	return rule{h, func(q *question) (bool, error) {
@@ -302,15 +285,15 @@ func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) rule {
 }
 
 // retain compiles a rule of retain.
-func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) rule {
+func (c *compiler) retain(p place) rule {
 	env, check := c.plain, c.identity
-	items := c.both(p.At("items"), spec.Items)
+	items := c.both(p.At("items"))
 	if items != nil {
 		env, check = c.scope.each, func(place, path) {}
 	}
-	r := &retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path, check), both: items}
+	r := &retain{edit: c.changes(env, p, check), fields: c.paths(p.At("fields"), c.path, check), both: items}
 	r.each = items != nil
-	if len(spec.Fields)+len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
+	if len(r.fields)+len(r.set)+len(r.remove) == 0 && p.At("refuse").Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
 		return rule{r.head, r.answer}
 	}
@@ -339,10 +322,10 @@ const (
 )
 
 // status compiles a rule of status.
-func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) rule {
-	h := c.head(c.plain, p, spec.When)
+func (c *compiler) status(p place) rule {
+	h := c.head(c.plain, p)
 	s := &status{at: h.at, set: c.settings(c.plain, p.At("set"), c.made)}
-	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus, c.made)
+	s.keep = c.paths(p.At("keep"), c.inStatus, c.made)
 	s.all = p.At("keep").Absent() && p.At("set").Absent()
 	if keep := p.At("keep"); !keep.Missing && len(s.keep)+len(s.set) == 0 {
 		c.add(keep, source.MissingField, "is empty; remove it to reflect the whole status")

@@ -15,7 +15,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
@@ -38,12 +37,12 @@ func (c *compiler) at(p place) string { return c.profile + ": " + p.Path }
 func (c *compiler) spot(p place) spot { return spot{c.at(p), p.Node.Position().String()} }
 
 // needed reports a text that is missing or empty.
-func (c *compiler) needed(p place, name string, t source.Text) {
+func (c *compiler) needed(p place) {
 	switch {
-	case t.At.Absent():
-		c.add(p.At(name), source.MissingField, "is missing")
-	case strings.TrimSpace(t.Value) == "":
-		c.add(p.At(name), source.WrongValue, "is empty")
+	case p.Absent():
+		c.add(p, source.MissingField, "is missing")
+	case strings.TrimSpace(p.Value().Value) == "":
+		c.add(p, source.WrongValue, "is empty")
 	}
 }
 
@@ -64,14 +63,13 @@ func (c *compiler) partial(env *expression.Environment) *expression.Partial {
 const example = "a condition is one expression in braces, such as ${ has(object.spec.replicas) }"
 
 // head compiles the common part of a rule.
-func (c *compiler) head(env *expression.Environment, p place, when source.Text) *head {
-	return &head{at: c.at(p), when: c.when(env, p, when)}
+func (c *compiler) head(env *expression.Environment, p place) *head {
+	return &head{at: c.at(p), when: c.when(env, p.At("when"))}
 }
 
 // when compiles the condition of a rule.
-func (c *compiler) when(env *expression.Environment, p place, t source.Text) condition {
-	p = p.At("when")
-	compiled := c.condition(env, p, t)
+func (c *compiler) when(env *expression.Environment, p place) condition {
+	compiled := c.condition(env, p)
 	switch {
 	case compiled == nil:
 	case c.partial(env).False(compiled):
@@ -83,31 +81,17 @@ func (c *compiler) when(env *expression.Environment, p place, t source.Text) con
 }
 
 // condition compiles a condition.
-func (c *compiler) condition(env *expression.Environment, p place, t source.Text) *expression.Expression {
-	if t.At.Absent() {
-		return nil
-	}
-	compiled, err := env.Condition(t.Value, expression.At(t.At))
-	if err == nil {
-		return compiled
-	}
-	for _, finding := range source.FindingsOf(t.At, p.Path, err) {
-		if finding.Rule == expression.WrongCondition {
-			finding.Message = example
-		}
-		c.findings = append(c.findings, finding)
-	}
-	return nil
+func (c *compiler) condition(env *expression.Environment, p place) *expression.Expression {
+	compiled, findings := env.ConditionOf(p.Text(), p.Path, example)
+	c.addAll(findings)
+	return compiled
 }
 
 // text compiles a text. The result has no template if it is invalid or missing.
-func (c *compiler) text(env *expression.Environment, p place, t source.Text) text {
-	if t.At.Absent() {
-		return text{}
-	}
-	compiled, err := env.Template(t.Value, expression.At(t.At))
-	if err != nil {
-		c.addAll(source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant))
+func (c *compiler) text(env *expression.Environment, p place) text {
+	compiled, findings := env.TemplateOf(p.Text(), p.Path)
+	c.addAll(findings)
+	if compiled == nil {
 		return text{}
 	}
 	switch compiled.Type().Kind() {
@@ -150,12 +134,12 @@ func (c *compiler) changed(p place, e *edit) []claim {
 }
 
 // changes compiles the parts that all rules that change objects share.
-func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) *edit {
-	e := &edit{head: c.head(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
+func (c *compiler) changes(env *expression.Environment, p place, check func(place, path)) *edit {
+	e := &edit{head: c.head(env, p), refuse: c.text(env, p.At("refuse"))}
 	e.refuses = e.refuse.template != nil
 	e.set = c.settings(env, p.At("set"), check)
-	e.remove = c.paths(p.At("remove"), spec.Remove, c.path, check)
-	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
+	e.remove = c.paths(p.At("remove"), c.path, check)
+	if !p.At("refuse").Absent() && len(e.set)+len(e.remove) > 0 {
 		c.add(p, source.ExclusiveFields, "changes the object and refuses it: split it into two rules")
 	}
 	return e
@@ -165,7 +149,7 @@ func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.I
 func (c *compiler) settings(env *expression.Environment, p place, check func(place, path)) []setting {
 	var settings []setting
 	p.Members(func(key, v place) {
-		s := setting{c.path(key, key.Text()), c.value(env, v)}
+		s := setting{c.path(key), c.value(env, v)}
 		check(key, s.path)
 		settings = append(settings, s)
 	})
@@ -181,14 +165,13 @@ func (c *compiler) identity(p place, at path) {
 }
 
 // forEach compiles a forEach and returns the environment for the other fields of the rule.
-func (c *compiler) forEach(p place, t source.Text) (*items, *expression.Environment) {
-	if t.At.Absent() {
+func (c *compiler) forEach(p place) (*items, *expression.Environment) {
+	if p.Absent() {
 		return nil, c.plain
 	}
-	p = p.At("forEach")
-	list, err := c.plain.Template(t.Value, expression.At(t.At))
-	if err != nil {
-		c.addAll(source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant))
+	list, findings := c.plain.TemplateOf(p.Text(), p.Path)
+	c.addAll(findings)
+	if list == nil {
 		return nil, c.scope.each
 	}
 	if kind := list.Type().Kind(); kind != types.ListKind && kind != types.DynKind {
@@ -214,7 +197,7 @@ func (c *compiler) number(env *expression.Environment, p place) number {
 	case node.Tag != "!!str" || !strings.Contains(node.Value, "${"):
 		c.add(p, source.WrongType, "must be a whole number, or an expression for one")
 	default:
-		n.template = c.text(env, p, source.Text{Value: node.Value, At: node}).template
+		n.template = c.text(env, p).template
 		if n.template == nil {
 			break
 		}
@@ -264,37 +247,38 @@ func (c *compiler) filled(p place, names ...string) {
 }
 
 // path compiles a path. It returns the zero path if it is invalid.
-func (c *compiler) path(p place, t source.Text) path {
-	if t.At.Absent() {
+func (c *compiler) path(p place) path {
+	if p.Absent() {
 		return path{}
 	}
-	steps, err := fieldpath.Parse(t.Value)
+	steps, err := fieldpath.Parse(p.Node.Value)
 	if err != nil {
-		c.add(p, WrongPath, "%q is not a valid path: %s", t.Value, err)
+		c.add(p, WrongPath, "%q is not a valid path: %s", p.Node.Value, err)
 		return path{}
 	}
 	return path{steps, steps.String(), c.spot(p)}
 }
 
 // inStatus compiles a path relative to status. It warns if the path starts with status again.
-func (c *compiler) inStatus(p place, t source.Text) path {
-	read := c.path(p, t)
-	if rest, found := strings.CutPrefix(t.Value, "status."); found && len(read.steps) > 1 {
+func (c *compiler) inStatus(p place) path {
+	read := c.path(p)
+	if rest, found := strings.CutPrefix(p.Text().Value, "status."); found && len(read.steps) > 1 {
 		warning := p.FindingOf(WrongPath, "is relative to status, so that it means status.%s; write %s", read.text, rest).Warn()
-		c.findings = append(c.findings, warning.Write(t.At, rest))
+		c.findings = append(c.findings, warning.Write(p.Node, rest))
 	}
 	return read
 }
 
 // paths compiles and checks a list of paths.
-func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path, check func(place, path)) []path {
-	read := make([]path, len(texts))
-	for i, t := range texts {
-		if t.At.Absent() {
-			c.add(list.Item(i), source.MissingField, "is empty")
+func (c *compiler) paths(list place, one func(place) path, check func(place, path)) []path {
+	read := make([]path, len(list.Value().Items()))
+	for i := range read {
+		p := list.Item(i)
+		if p.Absent() {
+			c.add(p, source.MissingField, "is empty")
 		}
-		read[i] = one(list.Item(i), t)
-		check(list.Item(i), read[i])
+		read[i] = one(p)
+		check(p, read[i])
 	}
 	return read
 }
@@ -356,13 +340,13 @@ func (c *compiler) keys(p place, known []string) {
 }
 
 // both compiles the items of a list, or returns nil if the rule has none.
-func (c *compiler) both(p place, spec *v1alpha1.InterpretItems) *both {
-	if spec == nil {
+func (c *compiler) both(p place) *both {
+	if p.Absent() {
 		return nil
 	}
-	c.needed(p, "path", spec.Path)
-	c.needed(p, "key", spec.Key)
-	b := &both{c.path(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)}
+	c.needed(p.At("path"))
+	c.needed(p.At("key"))
+	b := &both{c.path(p.At("path")), c.path(p.At("key"))}
 	c.identity(p.At("path"), b.list)
 	return b
 }
@@ -375,23 +359,23 @@ func (c *compiler) made(p place, at path) {
 }
 
 // union compiles a union of the members' lists.
-func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
-	c.needed(p, "path", spec.Path)
-	at, key := c.inStatus(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)
-	prefix := c.path(p.At("prefix"), spec.Prefix)
+func (c *compiler) union(p place) combine {
+	c.needed(p.At("path"))
+	at, key, prefix := c.inStatus(p.At("path")), c.path(p.At("key")), c.path(p.At("prefix"))
 	c.made(p.At("prefix"), prefix)
 	return union(at, key, prefix)
 }
 
 // worst compiles the selection of the worst value of an order.
-func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
-	c.needed(p, "path", spec.Path)
-	at, by := c.inStatus(p.At("path"), spec.Path), c.path(p.At("by"), spec.By)
-	if len(spec.Order) == 0 {
+func (c *compiler) worst(p place) combine {
+	c.needed(p.At("path"))
+	at, by := c.inStatus(p.At("path")), c.path(p.At("by"))
+	values := p.At("order").Value().Items()
+	if len(values) == 0 {
 		c.add(p.At("order"), source.MissingField, "is missing: list the values from worst to best")
 	}
 	order := map[string]int{}
-	for i, value := range spec.Order {
+	for i, value := range values {
 		if _, double := order[value.Value]; double {
 			c.add(p.At("order").Item(i), source.DuplicateName, "%q occurs twice", value.Value)
 		}
@@ -402,7 +386,11 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 			chosen []byte
 			rank   int
 		)
-		for _, f := range q.take(at) {
+		all, err := q.typed(at, document.Invalid)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range all {
 			judged := by.find(f.Node)
 			if judged == nil {
 				continue
@@ -423,11 +411,11 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 }
 
 // worstConditions compiles the worst condition of each type.
-func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) combine {
-	c.needed(p, "path", spec.Path)
-	at := c.inStatus(p.At("path"), spec.Path)
+func (c *compiler) worstConditions(p place) combine {
+	c.needed(p.At("path"))
+	at := c.inStatus(p.At("path"))
 	bad := map[string]bool{}
-	for i, t := range spec.Negative {
+	for i, t := range p.At("negative").Value().Items() {
 		if bad[t.Value] {
 			c.add(p.At("negative").Item(i), source.DuplicateName, "%q occurs twice", t.Value)
 		}

@@ -48,9 +48,7 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 	if len(findings.Errors())+len(known.Errors()) > 0 {
 		return nil, findings
 	}
-	p := newProgram(entries)
-	p.scopes = scopes
-	return p, findings
+	return newProgram(entries, scopes), findings
 }
 
 // Program is the compiled set of rules. It is immutable and safe for concurrent use.
@@ -61,8 +59,8 @@ type Program struct {
 }
 
 // newProgram lists the kinds of the entries, which apply in order.
-func newProgram(entries []*entry) *Program {
-	p := &Program{entries: entries}
+func newProgram(entries []*entry, scopes map[interpreter.Operation]scope) *Program {
+	p := &Program{entries: entries, scopes: scopes}
 	for _, e := range entries {
 		for _, name := range e.kinds {
 			kind := interpreter.Kind{Group: e.group, Version: cmp.Or(e.version, "*"), Kind: name}

@@ -90,20 +90,6 @@ type found struct {
 	*document.Node
 }
 
-// take returns the members' values at a path, sorted by cluster, without missing ones.
-func (q *question) take(at path) []found {
-	all := make([]found, 0, len(q.members))
-	for _, m := range q.members {
-		if m.status == nil {
-			continue
-		}
-		if n := at.find(m.status.Root()); n != nil {
-			all = append(all, found{m, n})
-		}
-	}
-	return all
-}
-
 // unknownHealth is the default health of a member.
 const unknownHealth = "Unknown"
 
@@ -137,8 +123,7 @@ type question struct {
 	item     ref.Val            // item of forEach or items
 	kept     ref.Val            // observed item of items
 
-	// Variables of expressions, created on first use.
-	objectValue, observedValue, membersValue ref.Val
+	membersValue ref.Val // the variable members, created on first use
 }
 
 // newQuestion parses the inputs. The caller must release the result.
@@ -200,14 +185,17 @@ func (q *question) release() {
 func (q *question) ResolveName(name string) (any, bool) {
 	switch name {
 	case "object":
-		return lazily(&q.objectValue, func() ref.Val { return valueOf(q.object.Original()) }), true
+		return valueOf(q.object.Original()), true
 	case "observed":
 		if q.observed == nil {
 			return types.NewErr("%s", errUnobserved.Error()), true
 		}
-		return lazily(&q.observedValue, func() ref.Val { return valueOf(q.observed.Original()) }), true
+		return valueOf(q.observed.Original()), true
 	case "members":
-		return lazily(&q.membersValue, q.memberValues), true
+		if q.membersValue == nil {
+			q.membersValue = q.memberValues()
+		}
+		return q.membersValue, true
 	case "kind":
 		kind := q.asked.Kind
 		return kindType.Value(expression.Values{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}), true
@@ -223,10 +211,3 @@ func (q *question) ResolveName(name string) (any, bool) {
 
 // Parent implements celinterpreter.Activation.
 func (*question) Parent() celinterpreter.Activation { return nil }
-
-func lazily(value *ref.Val, first func() ref.Val) ref.Val {
-	if *value == nil {
-		*value = first()
-	}
-	return *value
-}

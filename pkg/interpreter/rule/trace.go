@@ -55,10 +55,7 @@ type Traced struct {
 
 // Trace answers a question as Interpret does and returns the outcome of each rule. It fails if the context ends.
 func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, error) {
-	t := &tracer{current: -1, patches: r.Operation.Patches()}
-	for _, rule := range p.of(r.Kind, r.Operation) {
-		t.heads = append(t.heads, rule.head)
-	}
+	t := &tracer{all: p.of(r.Kind, r.Operation), current: -1, patches: r.Operation.Patches()}
 	result := &Trace{}
 	var err error
 	if result.Response, err = p.interpret(ctx, r, t); err != nil && !errors.As(err, &result.Failure) {
@@ -70,7 +67,7 @@ func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, err
 
 // tracer records the outcomes of rules while a question is answered. A nil tracer records nothing.
 type tracer struct {
-	heads   []*head
+	all     []rule
 	patches bool
 	rules   []Traced
 	// current is the index of the rule that is evaluated, or -1.
@@ -87,7 +84,7 @@ func (t *tracer) begin(q *question, index int) {
 	}
 	t.end(q, nil)
 	if t.rules == nil {
-		for _, h := range t.heads {
+		for _, h := range t.all {
 			t.rules = append(t.rules, Traced{At: h.at, Conditional: !h.when.always(), Outcome: NotAsked})
 		}
 	}
@@ -112,7 +109,7 @@ func (t *tracer) end(q *question, err error) {
 	if t == nil || t.current < 0 {
 		return
 	}
-	r, h := &t.rules[t.current], t.heads[t.current]
+	r, h := &t.rules[t.current], t.all[t.current]
 	t.current = -1
 	switch {
 	case err != nil && (t.broken || r.Held || !r.Missed):

@@ -22,33 +22,6 @@ import (
 // isNull reports whether raw is the JSON value null.
 func isNull(raw []byte) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
 
-// native decodes a value: whole numbers to int64, others to float64.
-func native(n *document.Node) any {
-	switch n.Kind() {
-	case document.Object:
-		members := make(map[string]any, n.Len())
-		for key, member := range n.Members() {
-			members[key] = native(member)
-		}
-		return members
-	case document.Array:
-		items := make([]any, n.Len())
-		for i, item := range n.Items() {
-			items[i] = native(item)
-		}
-		return items
-	case document.String:
-		text, _ := n.Text()
-		return text
-	case document.Number:
-		return numeric(n)
-	case document.Bool:
-		return n.Raw()[0] == 't'
-	default:
-		return nil
-	}
-}
-
 // numeric decodes a number.
 func numeric(n *document.Node) any {
 	text := string(n.Raw())
@@ -83,22 +56,42 @@ func typeName(value ref.Val) string {
 // background is the context for evaluations at load time.
 var background = context.Background()
 
-// valueOf returns a value for expressions: a lazy view of an object or list, or a decoded scalar.
+// valueOf returns a value for expressions: a lazy view of an object or list, or a decoded scalar. Whole numbers are int.
 func valueOf(n *document.Node) ref.Val {
 	switch n.Kind() {
 	case document.Object:
 		return mapping{view{n}}
 	case document.Array:
 		return list{view{n}}
+	case document.String:
+		text, _ := n.Text()
+		return types.String(text)
+	case document.Number:
+		return expression.Value(numeric(n))
+	case document.Bool:
+		return types.Bool(n.Raw()[0] == 't')
 	default:
-		return expression.Value(native(n))
+		return types.NullValue
 	}
 }
 
-// view is a value whose rare operations decode it as a whole. It needs no memory beside the node.
+// view is a value whose rare operations copy it to a list or map of CEL. It needs no memory beside the node.
 type view struct{ *document.Node }
 
-func (v view) full() ref.Val { return expression.Value(native(v.Node)) }
+func (v view) full() ref.Val {
+	if v.Kind() == document.Array {
+		items := make([]ref.Val, v.Len())
+		for i, item := range v.Items() {
+			items[i] = valueOf(item)
+		}
+		return types.NewRefValList(types.DefaultTypeAdapter, items)
+	}
+	members := make(map[ref.Val]ref.Val, v.Len())
+	for key, member := range v.Members() {
+		members[types.String(key)] = valueOf(member)
+	}
+	return types.NewRefValMap(types.DefaultTypeAdapter, members)
+}
 
 // ConvertToNative implements ref.Val.
 func (v view) ConvertToNative(t reflect.Type) (any, error) { return v.full().ConvertToNative(t) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	celinterpreter "github.com/google/cel-go/interpreter"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -28,7 +29,11 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	view := map[string]any{"object": valueOf(read.Original())}
-	whole := map[string]any{"object": expression.Value(native(read.Original()))}
+	var decoded any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(raw), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	whole := map[string]any{"object": expression.Value(decoded)}
 	for _, text := range []string{
 		`object`, `object.a.b`, `object.a.b[1]`, `object.a.b[9]`, `object.a.b["x"]`, `object.a.b[5].c`, `object["a"]["e"]`, `object[1]`, `object.big`,
 		`object.none`, `object.?none.orValue(1)`, `object.?a.?n.orValue(1)`, `has(object.a.n)`, `has(object.a.x)`, `"a" in object`, `1 in object`,
