@@ -79,18 +79,17 @@ func (s *script) write(all []documented) {
 }
 
 // rule begins a rule with a comment of its place.
-func (s *script) rule(d documented) scope {
-	s.profile = d.profile
+func (s *script) rule(d documented) {
+	s.profile, s.items = d.profile, false
 	s.line("-- " + s.where(d.place))
-	return scope{script: s}
 }
 
 // first writes rules of which the first applicable one answers.
-func (s *script) first(all []documented, answer func(scope, place)) {
+func (s *script) first(all []documented, answer func(place)) {
 	for _, d := range all {
-		in := s.rule(d)
-		in.when(d.place, func() { answer(in, d.place) })
-		if in.hides(d.place) {
+		s.rule(d)
+		s.when(d.place, func() { answer(d.place) })
+		if s.hides(d.place) {
 			return
 		}
 	}
@@ -98,28 +97,28 @@ func (s *script) first(all []documented, answer func(scope, place)) {
 }
 
 // editing writes rules that change the object. Expressions see the original object.
-func (s *script) editing(head, before string, all []documented, edit func(scope, place)) {
-	body := &script{translator: s.translator, kind: s.kind, operation: s.operation, used: s.used, depth: 1}
-	for _, d := range all {
-		edit(body.rule(d), d.place)
-	}
-	s.selects, s.positions = s.selects || body.selects, s.positions || body.positions
-	came := "object"
-	if body.reads {
-		came = invoke(s.use("copy"), "object").text
-	}
+func (s *script) editing(head, before string, all []documented, edit func(place)) {
+	const original = "local result = object"
 	s.block(head, func() {
-		s.line("local result = " + came)
+		s.line(original)
 		if before != "" {
 			s.line(before)
 		}
-		s.lines.WriteString(body.lines.String())
+		for _, d := range all {
+			s.rule(d)
+			edit(d.place)
+		}
 		s.line("return result")
 	})
+	if s.reads {
+		copied := strings.Replace(s.lines.String(), original, "local result = "+invoke(s.use("copy"), "object").text, 1)
+		s.lines.Reset()
+		s.lines.WriteString(copied)
+	}
 }
 
 // collecting writes rules that all contribute to the result if they apply.
-func (s *script) collecting(head, name string, all []documented, add func(scope, place)) {
+func (s *script) collecting(head, name string, all []documented, add func(place)) {
 	s.block(head, func() {
 		if s.operation == interpreter.Status {
 			s.line(invoke(s.use("fit_status"), "object").text)
@@ -129,35 +128,36 @@ func (s *script) collecting(head, name string, all []documented, add func(scope,
 		}
 		s.line("local " + name + " = {}")
 		for _, d := range all {
-			add(s.rule(d), d.place)
+			s.rule(d)
+			add(d.place)
 		}
 		s.line("return " + name)
 	})
 }
 
-func (s *script) replicas(in scope, p place) {
-	answer := in.count(p.At("count")).text
+func (s *script) replicas(p place) {
+	answer := s.count(p.At("count")).text
 	if !p.At("requirements").Absent() {
-		answer += ", " + in.requirements(p.At("requirements")).text
+		answer += ", " + s.requirements(p.At("requirements")).text
 	}
-	in.line("return " + answer)
+	s.line("return " + answer)
 }
 
-func (s *script) health(in scope, p place) {
-	healthy, ok := in.condition(p.At("healthy"))
+func (s *script) health(p place) {
+	healthy, ok := s.condition(p.At("healthy"))
 	if !ok {
 		healthy = atom("true")
 	}
-	in.line("return " + healthy.text)
+	s.line("return " + healthy.text)
 }
 
 // edit writes a rule of revise.
-func (s *script) edit(in scope, p place) {
-	in.when(p, func() { in.changes(p, "result") })
+func (s *script) edit(p place) {
+	s.when(p, func() { s.changes(p, "result") })
 }
 
 // changes writes the changes that a rule makes.
-func (s scope) changes(p place, target string) {
+func (s *script) changes(p place, target string) {
 	if refused := p.At("refuse"); !refused.Absent() {
 		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
@@ -192,80 +192,80 @@ func flat(all []documented) bool {
 }
 
 // status writes a rule for the reflected status.
-func (s *script) status(in scope, p place) {
-	in.when(p, func() {
+func (s *script) status(p place) {
+	s.when(p, func() {
 		whole := p.At("keep").Absent() && p.At("set").Absent()
 		switch kept := p.At("keep").Value().Items(); {
 		case whole && s.flat:
-			in.block("for field, value in pairs(status) do", func() { in.line("made[field] = value") })
+			s.block("for field, value in pairs(status) do", func() { s.line("made[field] = value") })
 		case whole:
-			in.line(invoke(s.use("keep_all"), "made", "object.status").text)
+			s.line(invoke(s.use("keep_all"), "made", "object.status").text)
 		case len(kept) > 0 && s.flat:
 			fields := make([]string, len(kept))
 			for i, path := range kept {
 				fields[i] = quote(keys(path.Value)[0])
 			}
-			in.block("for _, field in ipairs("+table(fields).text+") do", func() { in.line("made[field] = status[field]") })
+			s.block("for _, field in ipairs("+table(fields).text+") do", func() { s.line("made[field] = status[field]") })
 		case len(kept) > 0:
 			arguments := []string{"made", "object.status"}
 			for i := range kept {
 				arguments = append(arguments, s.path(p.At("keep").Item(i)))
 			}
-			in.line(invoke(s.use("keep"), arguments...).text)
+			s.line(invoke(s.use("keep"), arguments...).text)
 		}
-		in.changes(p, "made")
+		s.changes(p, "made")
 	})
 }
 
 // retain writes a rule for the fields of the observed object to keep.
-func (s *script) retain(in scope, p place) {
+func (s *script) retain(p place) {
 	keep := func(target, observed string) {
-		in.when(p, func() {
+		s.when(p, func() {
 			for i := range p.At("fields").Value().Items() {
-				in.line(invoke(s.use("retain"), target, observed, s.path(p.At("fields").Item(i))).text)
+				s.line(invoke(s.use("retain"), target, observed, s.path(p.At("fields").Item(i))).text)
 			}
-			in.changes(p, target)
+			s.changes(p, target)
 		})
 	}
 	if p.At("items").Absent() {
 		keep("result", "observed")
 		return
 	}
-	in.items, in.reads = true, true
+	s.items, s.reads = true, true
 	both := invoke(s.use("both_of"), "object", "result", "observed", s.path(p.At("items").At("path")), s.path(p.At("items").At("key"))).text
-	in.block("for _, both in ipairs("+both+") do", func() {
-		in.line("local item, observedItem = both.item, both.observed")
+	s.block("for _, both in ipairs("+both+") do", func() {
+		s.line("local item, observedItem = both.item, both.observed")
 		keep("both.result", "observedItem")
 	})
 }
 
 // dependencies writes a rule for dependencies.
-func (s *script) dependencies(in scope, p place) {
-	in.each(p, func(in scope) {
+func (s *script) dependencies(p place) {
+	s.each(p, func() {
 		fields := []string{
-			member("apiVersion", in.checked(p, "apiVersion", "api_version")), member("kind", in.checked(p, "kind", "kind_name")),
+			member("apiVersion", s.checked(p, "apiVersion", "api_version")), member("kind", s.checked(p, "kind", "kind_name")),
 			member("namespace", invoke(s.use("namespace_of"), "object")),
 		}
 		if namespace := p.At("namespace"); !namespace.Absent() {
-			fields[2] = member("namespace", in.template(namespace, true))
+			fields[2] = member("namespace", s.template(namespace, true))
 		}
 		if name := p.At("name"); !name.Absent() {
-			fields = append(fields, member("name", in.template(name, true)))
+			fields = append(fields, member("name", s.template(name, true)))
 		}
 		if selector := p.At("labelSelector"); !selector.Absent() {
-			fields = append(fields, member("labelSelector", invoke(s.use("selector"), in.value(selector).text, quote(in.where(p)))))
+			fields = append(fields, member("labelSelector", invoke(s.use("selector"), s.value(selector).text, quote(s.where(p)))))
 		}
 		if s.single {
-			in.line("dependencies[1] = " + invoke(s.use("dependency"), quote(in.where(p)), table(fields).text).text)
+			s.line("dependencies[1] = " + invoke(s.use("dependency"), quote(s.where(p)), table(fields).text).text)
 			return
 		}
-		in.line(invoke(s.use("add_dependency"), "dependencies", quote(in.where(p)), table(fields).text).text)
+		s.line(invoke(s.use("add_dependency"), "dependencies", quote(s.where(p)), table(fields).text).text)
 	})
 }
 
 // checked returns a string. A computed one is checked by a runtime function; a literal was checked by the
 // compiler.
-func (s scope) checked(p place, field, check string) code {
+func (s *script) checked(p place, field, check string) code {
 	written := s.template(p.At(field), true)
 	if !strings.Contains(p.At(field).Value().Value, "${") {
 		return written
@@ -274,26 +274,26 @@ func (s scope) checked(p place, field, check string) code {
 }
 
 // components writes a rule for the parts of a workload.
-func (s *script) components(in scope, p place) {
-	in.each(p, func(in scope) {
-		fields := []string{member("name", in.template(p.At("name"), true)), member("replicas", in.count(p.At("count")))}
+func (s *script) components(p place) {
+	s.each(p, func() {
+		fields := []string{member("name", s.template(p.At("name"), true)), member("replicas", s.count(p.At("count")))}
 		if needed := p.At("requirements"); !needed.Absent() {
-			fields = append(fields, member("replicaRequirements", in.requirements(needed)))
+			fields = append(fields, member("replicaRequirements", s.requirements(needed)))
 		}
-		in.line(invoke(s.use("add_component"), "components", quote(in.where(p)), table(fields).text).text)
+		s.line(invoke(s.use("add_component"), "components", quote(s.where(p)), table(fields).text).text)
 	})
 }
 
 // each writes code that runs for each item of forEach, or once.
-func (s scope) each(p place, do func(scope)) {
+func (s *script) each(p place, do func()) {
 	list := p.At("forEach")
 	if list.Absent() {
-		s.when(p, func() { do(s) })
+		s.when(p, do)
 		return
 	}
 	all := invoke(s.use("list"), s.template(list, false).text, quote(s.where(list))).text
 	s.items = true
-	s.block("for _, item in ipairs("+all+") do", func() { s.when(p, func() { do(s) }) })
+	s.block("for _, item in ipairs("+all+") do", func() { s.when(p, do) })
 }
 
 // byPath maps the aggregations that need only a path to runtime functions. The functions in scalars return no tables.
@@ -306,14 +306,14 @@ var (
 )
 
 // aggregate writes one field of a status.
-func (s *script) aggregate(in scope, p place) {
-	in.when(p, func() {
-		in.assign(p.At("field"), "result", p.At("field").Value().Value, in.combined(p), false)
+func (s *script) aggregate(p place) {
+	s.when(p, func() {
+		s.assign(p.At("field"), "result", p.At("field").Value().Value, s.combined(p), false)
 	})
 }
 
 // combined returns the aggregated value of the members.
-func (s scope) combined(p place) string {
+func (s *script) combined(p place) string {
 	for _, field := range p.Value().Fields() {
 		name := field.Key.Value
 		at := p.At(name)
@@ -340,7 +340,7 @@ func (s scope) combined(p place) string {
 	return "nil"
 }
 
-func (s scope) worst(p place) code {
+func (s *script) worst(p place) code {
 	order := make([]string, len(p.At("order").Value().Items()))
 	for i, value := range p.At("order").Value().Items() {
 		order[i] = quote(value.Value)
@@ -348,7 +348,7 @@ func (s scope) worst(p place) code {
 	return invoke(s.use("worst_of"), "members", s.path(p.At("path")), s.path(p.At("by")), table(order).text)
 }
 
-func (s scope) union(p place) code {
+func (s *script) union(p place) code {
 	arguments := []string{"members", s.path(p.At("path")), s.path(p.At("key"))}
 	if prefix := p.At("prefix"); !prefix.Absent() {
 		arguments = append(arguments, s.path(prefix))
@@ -356,7 +356,7 @@ func (s scope) union(p place) code {
 	return invoke(s.use("union_of"), arguments...)
 }
 
-func (s scope) conditions(p place) code {
+func (s *script) conditions(p place) code {
 	var negative []string
 	for _, name := range p.At("negative").Value().Items() {
 		negative = append(negative, member(name.Value, atom("true")))

@@ -25,8 +25,9 @@ type script struct {
 	*translator
 	kind      interpreter.Kind
 	operation interpreter.Operation
-	// profile is the document of the current rule.
+	// profile is the document of the current rule. items is true if the rule has forEach or items.
 	profile string
+	items   bool
 	lines   strings.Builder
 	depth   int
 	used    map[string]bool
@@ -63,23 +64,17 @@ func (s *script) block(head string, inner func()) {
 // where returns the description of a place in messages.
 func (s *script) where(p place) string { return s.profile + ": " + p.Path }
 
-// scope is the context of a value in a rule; it determines the visible variables.
-type scope struct {
-	*script
-	items bool
-}
-
-// environment returns the CEL environment of the value.
-func (s scope) environment() *expression.Environment {
+// environment returns the CEL environment of the current rule.
+func (s *script) environment() *expression.Environment {
 	return s.program.Environment(s.operation, s.items)
 }
 
-func (s scope) writer(p place, syntax *ast.AST) *writer {
-	return &writer{script: s.script, ast: syntax, at: p}
+func (s *script) writer(p place, syntax *ast.AST) *writer {
+	return &writer{script: s, ast: syntax, at: p}
 }
 
 // condition translates the condition at a place. ok is false if there is none, or if it is constantly true.
-func (s scope) condition(p place) (written code, ok bool) {
+func (s *script) condition(p place) (written code, ok bool) {
 	if p.Absent() {
 		return code{}, false
 	}
@@ -93,7 +88,7 @@ func (s scope) condition(p place) (written code, ok bool) {
 }
 
 // when writes code that runs if the rule's condition holds.
-func (s scope) when(p place, do func()) {
+func (s *script) when(p place, do func()) {
 	condition, ok := s.condition(p.At("when"))
 	if !ok {
 		do()
@@ -103,7 +98,7 @@ func (s scope) when(p place, do func()) {
 }
 
 // template translates a string with expressions. With asText, the result is always a string.
-func (s scope) template(p place, asText bool) code {
+func (s *script) template(p place, asText bool) code {
 	n := p.Value()
 	compiled, err := s.environment().Template(n.Value, expression.At(n))
 	if err != nil {
@@ -153,7 +148,7 @@ func (w *writer) within(e ast.Expr) code {
 }
 
 // value translates any value. Strings in it may contain expressions.
-func (s scope) value(p place) code {
+func (s *script) value(p place) code {
 	n := p.Value()
 	switch {
 	case n.Absent():
@@ -178,7 +173,7 @@ func (s scope) value(p place) code {
 
 // stored translates a value for a field of the result. Values other than scalars are copied, because Karmada
 // rejects a table that is used in two places.
-func (s scope) stored(p place) string {
+func (s *script) stored(p place) string {
 	written := s.value(p).text
 	if s.scalar(p) {
 		return written
@@ -187,7 +182,7 @@ func (s scope) stored(p place) string {
 }
 
 // scalar reports whether the value at a place is certainly a string, a number or a boolean.
-func (s scope) scalar(p place) bool {
+func (s *script) scalar(p place) bool {
 	n := p.Value()
 	if n.Absent() || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		return !n.Absent() && n.Kind == yaml.ScalarNode
@@ -201,7 +196,7 @@ func (s scope) scalar(p place) bool {
 }
 
 // plain translates a number or a boolean.
-func (s scope) plain(p place) code {
+func (s *script) plain(p place) code {
 	var value any
 	if err := p.Value().Decode(&value); err != nil {
 		s.add(p.FindingOf(NotInLua, "%s", err))
@@ -218,17 +213,11 @@ func (s scope) plain(p place) code {
 		}
 		return number(float)
 	}
-	if raw[0] == '"' { // a timestamp
-		var text string
-		if json.Unmarshal(raw, &text) == nil {
-			return atom(quote(text))
-		}
-	}
-	return atom(string(raw))
+	return atom(string(raw)) // also a timestamp, in quotes
 }
 
 // count translates a number of replicas.
-func (s scope) count(p place) code {
+func (s *script) count(p place) code {
 	if p.Value().Tag == "!!int" {
 		return s.plain(p)
 	}
@@ -236,7 +225,7 @@ func (s scope) count(p place) code {
 }
 
 // requirements translates the requirements of a replica.
-func (s scope) requirements(p place) code {
+func (s *script) requirements(p place) code {
 	return invoke(s.use("requirements"), s.value(p).text, quote(s.where(p)))
 }
 
@@ -282,7 +271,7 @@ func keys(text string) []string {
 }
 
 // assign writes a value to a path. certain is true if the value is never nil.
-func (s scope) assign(p place, target, text, value string, certain bool) {
+func (s *script) assign(p place, target, text, value string, certain bool) {
 	switch keys := keys(text); {
 	case len(keys) == 1:
 		s.line(entry(target, keys[0]) + " = " + value)
@@ -305,7 +294,7 @@ func (s *script) finished() *Script {
 }
 
 // hides reports whether a rule always applies, so that rules after it never do.
-func (s scope) hides(p place) bool {
+func (s *script) hides(p place) bool {
 	condition, ok := s.condition(p.At("when"))
 	return !ok && condition.text != "false" && !slices.ContainsFunc(s.findings, func(f source.Finding) bool { return f.Path == p.At("when").Path })
 }
