@@ -11,6 +11,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -72,12 +73,7 @@ type Answered struct {
 
 // New returns a handler for both dialects, on any path.
 func New(o Options) *Handler {
-	if o.MaximumBytes <= 0 {
-		o.MaximumBytes = DefaultMaximumBytes
-	}
-	if o.Patience <= 0 {
-		o.Patience = DefaultPatience
-	}
+	o.MaximumBytes, o.Patience = cmp.Or(o.MaximumBytes, DefaultMaximumBytes), cmp.Or(o.Patience, DefaultPatience)
 	if o.Answered == nil {
 		o.Answered = func(Answered) {}
 	}

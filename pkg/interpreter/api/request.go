@@ -23,8 +23,7 @@ import (
 
 // asked is a decoded message.
 type asked struct {
-	dialect *dialect
-	uid     string
+	identity
 	interpreter.Request
 	// whole is the parsed message that the request's indexes refer to. The caller that has an answer releases
 	// it.

@@ -109,7 +109,7 @@ func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter
 func (h *Handler) fail(e *exchange, err error) (status int) {
 	f, ours := failureOf(err)
 	e.Code = f.Code
-	log, who := h.options.Log, identity{e.asked.dialect, e.asked.uid}
+	log, who := h.options.Log, e.asked.identity
 	if who.dialect != nil {
 		log = log.WithValues("dialect", e.Dialect, "operation", e.Operation, "kind", line(e.Kind.String()), "uid", line(who.uid))
 	} else if who = identify(e.body); who.dialect != nil {
@@ -138,35 +138,30 @@ type panicked struct {
 // Error implements error.
 func (p *panicked) Error() string { return "panic: " + serving.Panicked(p.value).Error() }
 
-// outcome is the result of an Interpreter's work.
-type outcome struct {
-	response interpreter.Response
-	err      error
-}
-
 // interpret calls the Interpreter in a goroutine and returns when ctx ends, at the latest. The goroutine releases
 // the message.
 func (h *Handler) interpret(ctx context.Context, a *asked) (interpreter.Response, error) {
-	ended := make(chan outcome, 1)
+	var response interpreter.Response
+	ended := make(chan error, 1)
 	release := serving.Hold(ctx)
 	go func() {
 		defer release()
-		var o outcome
+		var err error
 		defer func() {
 			if value := recover(); value != nil {
-				o.err = &panicked{value, debug.Stack()}
+				err = &panicked{value, debug.Stack()}
 			}
-			ended <- o
+			ended <- err
 		}()
-		o.response, o.err = h.options.Interpreter.Interpret(ctx, a.Request)
-		if why := ctx.Err(); o.err != nil && why != nil {
-			o.err = why // the Interpreter was interrupted
+		response, err = h.options.Interpreter.Interpret(ctx, a.Request)
+		if why := ctx.Err(); err != nil && why != nil {
+			err = why // the Interpreter was interrupted
 		}
 		a.whole.Release()
 	}()
 	select {
-	case o := <-ended:
-		return o.response, o.err
+	case err := <-ended:
+		return response, err
 	case <-ctx.Done():
 		return interpreter.Response{}, ctx.Err()
 	}

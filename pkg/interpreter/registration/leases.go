@@ -50,17 +50,15 @@ type Replicas struct {
 
 	// mutex guards the fields that Common reads: written, seen and read. Update alone changes all fields.
 	mutex sync.Mutex
-	// announced has the kinds in the last announcement, made at time written. count makes each announcement
-	// different.
+	// announced has the kinds in the last announcement, made at time written.
 	announced []interpreter.Known
 	written   time.Time
-	count     int
 	// seen has the announcements of other replicas; read is the time of the last read.
 	seen map[string]announcement
 	read time.Time
 }
 
-// announcement is the text of an annotation and the local time of its last change.
+// announcement is the text of an annotation, which each update changes, and the local time of its last change.
 type announcement struct {
 	text  string
 	at    time.Time
@@ -102,7 +100,7 @@ func (r *Replicas) Update(ctx context.Context) error {
 		id, ours := strings.CutPrefix(key, replicaPrefix)
 		return ours && !r.lives(others[id])
 	})
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, replicaPrefix+r.ID, strconv.Itoa(r.count+1)+" "+string(text))
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, replicaPrefix+r.ID, strconv.FormatInt(now.UnixNano(), 10)+" "+string(text))
 	if _, err = r.Leases.Update(ctx, lease, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
 		return nil // another replica wrote first; retry at the next tick
 	} else if err != nil {
@@ -111,7 +109,6 @@ func (r *Replicas) Update(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.announced, r.written = kinds, now
-	r.count++
 	return nil
 }
 
