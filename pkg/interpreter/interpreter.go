@@ -12,6 +12,7 @@ package interpreter
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,12 +71,7 @@ func KindOf(apiVersion, kind string) Kind {
 }
 
 // String returns <kind>.<version>.<group>, as kubectl writes it.
-func (k Kind) String() string {
-	if k.Group == "" {
-		return k.Kind + "." + k.Version
-	}
-	return k.Kind + "." + k.Version + "." + k.Group
-}
+func (k Kind) String() string { return strings.TrimSuffix(k.Kind+"."+k.Version+"."+k.Group, ".") }
 
 // Known is a kind with the operations that have rules, in the order of Operations. Version is * if the rules
 // apply to all versions.

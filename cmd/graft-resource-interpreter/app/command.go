@@ -236,13 +236,7 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 		o.Common = p.replicas.Common
 	}
 	var err error
-	p.registrars, err = p.Registrars(o, func() ([]byte, bool) {
-		held := p.source.Held()
-		if held == nil {
-			return nil, false
-		}
-		return held.Bundle, true
-	})
+	p.registrars, err = p.Registrars(o, p.source.Held)
 	return err
 }
 

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 
@@ -179,9 +178,5 @@ func line(text string) string {
 	if len(text) <= longestLine {
 		return text
 	}
-	end := longestLine
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return strings.ToValidUTF8(text[:longestLine], "") + "…"
 }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -180,10 +181,7 @@ func (a *asked) readSubject(request *document.Node) error {
 
 // same fails if the object states another apiVersion or kind than the request.
 func (a *asked) same(object *document.Node) error {
-	version := a.Kind.Version
-	if a.Kind.Group != "" {
-		version = a.Kind.Group + "/" + version
-	}
+	version := schema.GroupVersion{Group: a.Kind.Group, Version: a.Kind.Version}.String()
 	for _, part := range [][2]string{{"apiVersion", version}, {"kind", a.Kind.Kind}} {
 		if is := object.Get(part[0]); is != nil && !is.Is(part[1]) {
 			return unfit("request.object.%s differs from request.kind", part[0])

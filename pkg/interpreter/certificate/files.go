@@ -6,6 +6,7 @@ package certificate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -45,14 +46,10 @@ type Files struct {
 	tried [][]byte
 	// next waits until callers trust it; nil if there is none.
 	next *Held
-	// registered holds the authorities that callers trust.
-	registered []registeredAuthority
-}
-
-// registeredAuthority is an authority with the start of its registration, as this replica saw it.
-type registeredAuthority struct {
-	certificate *x509.Certificate
-	since       time.Time
+	// registered holds the authorities that callers trust, and since the start of each, as this replica saw it, by the
+	// certificate's bytes.
+	registered []*x509.Certificate
+	since      map[string]time.Time
 }
 
 // NewFiles returns an empty source. Call Refresh to read the files.
@@ -135,8 +132,8 @@ func (f *Files) widen() {
 	old := f.trusted(2 * f.Overlap)
 	settled := signedBy(now.Certificate, old)
 	for _, r := range f.registered {
-		if f.Clock.Now().Before(r.certificate.NotAfter) && (!settled || !slices.ContainsFunc(old, r.certificate.Equal)) {
-			all = append(all, r.certificate)
+		if f.Clock.Now().Before(r.NotAfter) && (!settled || !slices.ContainsFunc(old, r.Equal)) {
+			all = append(all, r)
 		}
 	}
 	bundle := united(all...)
@@ -150,13 +147,9 @@ func (f *Files) widen() {
 
 // trusted returns the authorities that callers have trusted for at least the given time.
 func (f *Files) trusted(long time.Duration) []*x509.Certificate {
-	var all []*x509.Certificate
-	for _, r := range f.registered {
-		if !f.Clock.Now().Before(r.since.Add(long)) {
-			all = append(all, r.certificate)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(f.registered), func(c *x509.Certificate) bool {
+		return f.Clock.Now().Before(f.since[string(c.Raw)].Add(long))
+	})
 }
 
 // serveNext serves next if callers have trusted it for Overlap, or if there is no alternative.
@@ -175,14 +168,10 @@ func (f *Files) serveNext() {
 func (f *Files) Registered(_ context.Context, bundle []byte) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	before := f.registered
-	f.registered = nil
-	for _, c := range parseAll(bundle) {
-		one := registeredAuthority{c, f.Clock.Now()}
-		if i := slices.IndexFunc(before, func(r registeredAuthority) bool { return r.certificate.Equal(c) }); i >= 0 {
-			one = before[i]
-		}
-		f.registered = append(f.registered, one)
+	before := f.since
+	f.registered, f.since = parseAll(bundle), map[string]time.Time{}
+	for _, c := range f.registered {
+		f.since[string(c.Raw)] = cmp.Or(before[string(c.Raw)], f.Clock.Now())
 	}
 	f.widen()
 	return nil

@@ -111,9 +111,9 @@ func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
 	return clients.CoordinationV1().Leases(namespace), namespace, nil
 }
 
-// Registrars returns a Registrar for each dialect. o has the options that they share. It fails if Karmada's kubeconfig
-// is invalid.
-func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte, bool)) ([]*registration.Registrar, error) {
+// Registrars returns a Registrar for each dialect. o has the options that they share, and held returns the certificate to
+// register, or nil if it is not known yet. It fails if Karmada's kubeconfig is invalid.
+func (i *Installation) Registrars(o registration.Options, held func() *certificate.Held) ([]*registration.Registrar, error) {
 	config, err := i.cluster(cmp.Or(i.Config.Registration.Kubeconfig, i.Config.Kubernetes.Kubeconfig))
 	if err != nil {
 		return nil, fmt.Errorf("registration: %w", err)
@@ -131,11 +131,10 @@ func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte,
 		o, dialect := o, dialects[name]
 		o.Dialect, o.Registered = dialect, told[j]
 		o.Configuration = func(kinds []interpreter.Known) *configuration.Configuration {
-			known, ok := bundle()
-			if !ok {
-				return nil
+			if current := held(); current != nil {
+				return configuration.Generate(dialect, i.Config.Registration.Name, i.Registrable(kinds), i.endpoint(current.Bundle))
 			}
-			return configuration.Generate(dialect, i.Config.Registration.Name, i.Registrable(kinds), i.endpoint(known))
+			return nil
 		}
 		all[j] = registration.New(o)
 	}
@@ -148,7 +147,7 @@ func (i *Installation) Unregister(ctx context.Context, out io.Writer) error {
 	if i.Config.Registration == nil {
 		return errors.New("there is no registration to delete: set --register, or registration in the configuration")
 	}
-	registrars, err := i.Registrars(registration.Options{Log: logr.Discard(), Clock: clock.RealClock{}}, func() ([]byte, bool) { return nil, false })
+	registrars, err := i.Registrars(registration.Options{Log: logr.Discard(), Clock: clock.RealClock{}}, func() *certificate.Held { return nil })
 	if err != nil {
 		return err
 	}

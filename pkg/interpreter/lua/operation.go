@@ -201,11 +201,8 @@ func (s *script) status(p place) {
 		case whole:
 			s.line(invoke(s.use("keep_all"), "made", "object.status").text)
 		case len(kept) > 0 && s.flat:
-			fields := make([]string, len(kept))
-			for i, path := range kept {
-				fields[i] = quote(keys(path.Value)[0])
-			}
-			s.block("for _, field in ipairs("+table(fields).text+") do", func() { s.line("made[field] = status[field]") })
+			fields := s.members(p.At("keep"), func(path string) string { return quote(keys(path)[0]) })
+			s.block("for _, field in ipairs("+fields+") do", func() { s.line("made[field] = status[field]") })
 		case len(kept) > 0:
 			arguments := []string{"made", "object.status"}
 			for i := range kept {
@@ -322,11 +319,17 @@ func (s *script) combined(p place) string {
 		case name == "value":
 			return s.stored(at)
 		case name == "worst":
-			written = s.worst(at)
+			order := s.members(at.At("order"), quote)
+			written = invoke(s.use("worst_of"), "members", s.path(at.At("path")), s.path(at.At("by")), order)
 		case name == "union":
-			written = s.union(at)
+			arguments := []string{"members", s.path(at.At("path")), s.path(at.At("key"))}
+			if prefix := at.At("prefix"); !prefix.Absent() {
+				arguments = append(arguments, s.path(prefix))
+			}
+			written = invoke(s.use("union_of"), arguments...)
 		case name == "conditions":
-			written = s.conditions(at)
+			negative := s.members(at.At("negative"), func(name string) string { return member(name, atom("true")) })
+			written = invoke(s.use("conditions_of"), "members", s.path(at.At("path")), negative)
 		case function != "":
 			written = invoke(s.use(function), "members", s.path(at))
 		default:
@@ -340,26 +343,11 @@ func (s *script) combined(p place) string {
 	return "nil"
 }
 
-func (s *script) worst(p place) code {
-	order := make([]string, len(p.At("order").Value().Items()))
-	for i, value := range p.At("order").Value().Items() {
-		order[i] = quote(value.Value)
+// members returns a table with a member for each text of a list.
+func (s *script) members(list place, write func(text string) string) string {
+	var members []string
+	for _, item := range list.Value().Items() {
+		members = append(members, write(item.Value))
 	}
-	return invoke(s.use("worst_of"), "members", s.path(p.At("path")), s.path(p.At("by")), table(order).text)
-}
-
-func (s *script) union(p place) code {
-	arguments := []string{"members", s.path(p.At("path")), s.path(p.At("key"))}
-	if prefix := p.At("prefix"); !prefix.Absent() {
-		arguments = append(arguments, s.path(prefix))
-	}
-	return invoke(s.use("union_of"), arguments...)
-}
-
-func (s *script) conditions(p place) code {
-	var negative []string
-	for _, name := range p.At("negative").Value().Items() {
-		negative = append(negative, member(name.Value, atom("true")))
-	}
-	return invoke(s.use("conditions_of"), "members", s.path(p.At("path")), table(negative).text)
+	return table(members).text
 }

@@ -114,38 +114,30 @@ type components struct {
 	requirements requirements
 }
 
-// answer adds the components. It fails for duplicate names.
+// answer adds the components. It fails for a name that is empty, too long or not unique.
 func (r *components) answer(q *question) (bool, error) {
-	return r.items.each(q, r.when, func() error {
-		component, err := r.of(q)
-		if err != nil {
+	return r.items.each(q, r.when, func() (err error) {
+		var one interpreter.Component
+		at := spot{r.at, r.name.at.position}
+		if one.Name, err = r.name.of(q); err != nil {
 			return err
 		}
-		if q.seen[component.Name] {
-			return unfit("%s: two components have the same name", spot{r.at, r.name.at.position})
+		if !one.Named() {
+			return unfit("%s: the name has %d characters: it must have 1 to %d", at, utf8.RuneCountInString(one.Name), interpreter.MaximumComponentName)
 		}
-		q.seen[component.Name] = true
-		q.response.Components = append(q.response.Components, component)
+		if one.Replicas, err = r.count.of(q); err != nil {
+			return err
+		}
+		if one.Requirements, err = r.requirements.of(q); err != nil {
+			return err
+		}
+		if q.seen[one.Name] {
+			return unfit("%s: two components have the same name", at)
+		}
+		q.seen[one.Name] = true
+		q.response.Components = append(q.response.Components, one)
 		return nil
 	})
-}
-
-// of evaluates a component. It fails if the name is empty or too long.
-func (r *components) of(q *question) (interpreter.Component, error) {
-	name, err := r.name.of(q)
-	if err != nil {
-		return interpreter.Component{}, err
-	}
-	if !(interpreter.Component{Name: name}).Named() {
-		return interpreter.Component{}, unfit("%s: the name has %d characters: it must have 1 to %d",
-			spot{r.at, r.name.at.position}, utf8.RuneCountInString(name), interpreter.MaximumComponentName)
-	}
-	count, err := r.count.of(q)
-	if err != nil {
-		return interpreter.Component{}, err
-	}
-	needed, err := r.requirements.of(q)
-	return interpreter.Component{Name: name, Replicas: count, Requirements: needed}, err
 }
 
 // dependencies is a rule that returns objects to propagate with another one.
@@ -434,7 +426,11 @@ type status struct {
 func (s *status) answer(q *question) (bool, error) {
 	came, made := q.object.Root().Get("status"), q.made.Root()
 	if s.all {
-		return true, s.reflectAll(came, made)
+		for key, value := range came.Members() {
+			if _, err := made.Set(key, value.Raw()); err != nil {
+				return true, unreadable(s.at+": status", err)
+			}
+		}
 	}
 	for _, kept := range s.keep {
 		if value := kept.find(came); value != nil {
@@ -444,20 +440,4 @@ func (s *status) answer(q *question) (bool, error) {
 		}
 	}
 	return true, putAll(q, s.set, made)
-}
-
-// reflectAll copies the whole status into made, and keeps other fields of made.
-func (s *status) reflectAll(came, made *document.Node) error {
-	if made.Len() == 0 && came.Kind() == document.Object {
-		if err := made.Replace(came.Raw()); err != nil {
-			return unreadable(s.at+": status", err)
-		}
-		return nil
-	}
-	for key, value := range came.Members() {
-		if _, err := made.Set(key, value.Raw()); err != nil {
-			return unreadable(s.at+": status", err)
-		}
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ package rule
 import (
 	"bytes"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -270,26 +269,21 @@ func canonical(n *document.Node) string {
 	return string(n.Raw())
 }
 
-// Values of a condition's status that are worse than any other, worst first: for conditions that should be
-// True, and for those that should be False. Unlisted values rank between these and the best one.
-var (
-	positive = []string{"False", "Unknown"}
-	negative = []string{"True", "Unknown"}
-)
-
-// severity returns the rank of a status; 0 is the worst.
+// severity returns the rank of a condition's status; 0 is the worst. Bad conditions should be False, others True.
 func severity(status *document.Node, bad bool) int {
-	order, best := positive, "True"
+	worst, best := "False", "True"
 	if bad {
-		order, best = negative, "False"
+		worst, best = best, worst
 	}
-	if i := slices.IndexFunc(order, status.Is); i >= 0 {
-		return i
+	switch {
+	case status.Is(worst):
+		return 0
+	case status.Is("Unknown"):
+		return 1
+	case status.Is(best):
+		return 3
 	}
-	if status.Is(best) {
-		return len(order) + 1
-	}
-	return len(order)
+	return 2
 }
 
 // listOf writes a list of values as raw JSON.

@@ -65,7 +65,8 @@ func newProgram(entries []*entry, scopes map[interpreter.Operation]scope) *Progr
 		for _, name := range e.kinds {
 			kind := interpreter.Kind{Group: e.group, Version: cmp.Or(e.version, "*"), Kind: name}
 			if !slices.ContainsFunc(p.known, func(k interpreter.Known) bool { return k.Kind == kind }) {
-				p.known = append(p.known, interpreter.Known{Kind: kind, Operations: p.operations(kind)})
+				supported := slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !p.Supports(kind, o) })
+				p.known = append(p.known, interpreter.Known{Kind: kind, Operations: supported})
 			}
 		}
 	}
@@ -73,11 +74,6 @@ func newProgram(entries []*entry, scopes map[interpreter.Operation]scope) *Progr
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Version, b.Version))
 	})
 	return p
-}
-
-// operations returns the operations that have rules for a kind.
-func (p *Program) operations(kind interpreter.Kind) []interpreter.Operation {
-	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !p.Supports(kind, o) })
 }
 
 // Environment returns the environment of an operation's expressions, with the variables of forEach or items if needed.

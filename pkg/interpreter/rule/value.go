@@ -95,17 +95,12 @@ func (n number) of(q *question) (int32, error) {
 	if err != nil {
 		return 0, q.broken(n.at, err)
 	}
-	var whole float64
-	switch value := value.(type) {
-	case types.Int:
-		whole = float64(value)
-	case types.Uint:
-		whole = float64(value)
-	case types.Double:
-		whole = float64(value)
+	switch value.(type) {
+	case types.Int, types.Uint, types.Double:
 	default:
 		return 0, unfit("%s: the result is %s, not a number", n.at, typeName(value))
 	}
+	whole := float64(value.ConvertToType(types.DoubleType).(types.Double))
 	if whole != math.Trunc(whole) || whole < 0 || whole > math.MaxInt32 {
 		return 0, unfit("%s: the result is not a whole number from 0 to %d", n.at, math.MaxInt32)
 	}

@@ -15,6 +15,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -69,11 +70,7 @@ func Covered(calls, by []Call) bool {
 
 // ResourceOf returns the resource of the dialect's configurations.
 func ResourceOf(dialect string) schema.GroupVersionResource {
-	name := "resourceinterpreterwebhookconfigurations"
-	if dialect == api.KindReview {
-		name = "resourceexploringwebhookconfigurations"
-	}
-	return schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: name}
+	return schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: strings.ToLower(New(dialect).Kind) + "s"}
 }
 
 // Configuration registers webhooks: for kinds in the dialect that Karmada ships, for resources in that of the
