@@ -14,8 +14,8 @@
 // packages of their own in pkg/format.
 //
 // The package does not know kinds of Kubernetes, decodes into no Go types and never computes the difference of two
-// whole documents. It imports only the standard library. A Document is not safe for concurrent use, not even for
-// reading, because nodes are created lazily.
+// whole documents. It imports only the standard library, and the steps of paths from fieldpath. A Document is not safe
+// for concurrent use, not even for reading, because nodes are created lazily.
 //
 // Start reading at Parse, Document.Root and Document.Patch.
 package document

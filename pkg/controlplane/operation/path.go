@@ -7,7 +7,6 @@ package operation
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -57,27 +56,15 @@ func (p fieldPath) isItem() bool { return len(p) > 0 && p[len(p)-1].By != "" }
 // find returns the value at the path, or nil.
 func (p fieldPath) find(n *document.Node) *document.Node {
 	for _, s := range p {
-		n = findStep(n, s)
+		n = n.Step(loose(s))
 	}
 	return n
 }
 
-func findStep(n *document.Node, s fieldpath.Step) *document.Node {
-	if s.By == "" {
-		return n.Get(s.Key)
-	}
-	for _, item := range n.Items() {
-		if isMeant(item, s) {
-			return item
-		}
-	}
-	return nil
-}
-
-// isMeant reports whether the step selects the item: 443 and "443" are equal.
-func isMeant(item *document.Node, s fieldpath.Step) bool {
-	member := item.Get(s.By)
-	return member.Is(s.Key) || member.Kind() != document.String && string(member.Raw()) == s.Key
+// loose returns a step that selects the same items with and without quotes: 443 and "443" are equal.
+func loose(s fieldpath.Step) fieldpath.Step {
+	s.Quoted = false
+	return s
 }
 
 // merge merges a value into the place. It creates missing parents: objects, lists, and the item of a list with the
@@ -129,37 +116,18 @@ func ensureStep(n *document.Node, s fieldpath.Step, kind document.Kind) (*docume
 	if s.By == "" {
 		return n.Ensure(s.Key, kind)
 	}
-	if item := findStep(n, s); item != nil {
+	if item := n.Step(loose(s)); item != nil {
 		if item.Kind() != kind {
 			return nil, fmt.Errorf("expecting an %s, found a %s: %w", kind, item.Kind(), document.ErrKind)
 		}
 		return item, nil
 	}
-	return n.Append(object(s.By, itemKey(s)))
-}
-
-var number = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
-
-// itemKey returns the identifying value to write into a new item.
-func itemKey(s fieldpath.Step) []byte {
-	if !s.Quoted && (s.Key == "true" || s.Key == "false" || number.MatchString(s.Key)) {
-		return []byte(s.Key)
-	}
-	return document.Quote(s.Key)
+	return n.Append(document.NewItem(s))
 }
 
 // remove removes the place; for an item of a list, it removes all items that the step selects.
 func (p fieldPath) remove(root *document.Node) {
-	parent, last := p[:len(p)-1].find(root), p[len(p)-1]
-	if last.By == "" {
-		parent.Remove(last.Key)
-		return
-	}
-	for i, item := range slices.Backward(parent.Items()) {
-		if isMeant(item, last) {
-			parent.RemoveItem(i)
-		}
-	}
+	p[:len(p)-1].find(root).RemoveStep(loose(p[len(p)-1]))
 }
 
 // add appends to the list at the path the items that it does not have.
@@ -204,7 +172,7 @@ func (p fieldPath) put(now *document.Node, raw []byte) error {
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	present := findStep(parent, last)
+	present := parent.Step(loose(last))
 	switch {
 	case present != nil:
 		err = present.Replace(raw)

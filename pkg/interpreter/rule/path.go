@@ -7,9 +7,6 @@ package rule
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
@@ -27,7 +24,7 @@ type path struct {
 // find returns the value at the path, or nil if there is none or it is null.
 func (p path) find(n *document.Node) *document.Node {
 	for _, s := range p.steps {
-		n = find(n, s)
+		n = n.Step(s)
 	}
 	if n.Kind() == document.Null {
 		return nil
@@ -35,35 +32,10 @@ func (p path) find(n *document.Node) *document.Node {
 	return n
 }
 
-func find(n *document.Node, s fieldpath.Step) *document.Node {
-	switch {
-	case s.Position:
-		i, err := strconv.Atoi(s.Key)
-		if err != nil {
-			return nil
-		}
-		return n.Item(i)
-	case s.By == "":
-		return n.Get(s.Key)
-	}
-	for _, item := range n.Items() {
-		if meant(item, s) {
-			return item
-		}
-	}
-	return nil
-}
-
-// meant reports whether an item has the member value. An unquoted 443 matches 443 and "443".
-func meant(item *document.Node, s fieldpath.Step) bool {
-	member := item.Get(s.By)
-	return member.Is(s.Key) || !s.Quoted && member.Kind() != document.String && string(member.Raw()) == s.Key
-}
-
 // reaches reports whether all list items on the path exist.
 func (p path) reaches(n *document.Node) bool {
 	for _, s := range p.steps[:len(p.steps)-1] {
-		if n = find(n, s); n == nil && (s.By != "" || s.Position) {
+		if n = n.Step(s); n == nil && (s.By != "" || s.Position) {
 			return false
 		}
 	}
@@ -89,7 +61,7 @@ func (p path) put(root *document.Node, raw []byte) error {
 		}
 	}
 	last := p.steps[len(p.steps)-1]
-	present := find(parent, last)
+	present := parent.Step(last)
 	var err error
 	switch {
 	case present != nil:
@@ -109,7 +81,7 @@ func (p path) put(root *document.Node, raw []byte) error {
 
 // ensure returns the child at a step, creating it if it is missing.
 func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*document.Node, error) {
-	present := find(n, s)
+	present := n.Step(s)
 	switch {
 	case present.Kind() == kind:
 		return present, nil
@@ -120,7 +92,7 @@ func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*d
 	}
 	var err error
 	if s.By != "" {
-		present, err = n.Append(keyed(s))
+		present, err = n.Append(document.NewItem(s))
 	} else {
 		present, err = n.Ensure(s.Key, kind)
 	}
@@ -133,33 +105,13 @@ func (p path) ensure(n *document.Node, s fieldpath.Step, kind document.Kind) (*d
 // misses returns the failure for a path that cannot be written.
 func (p path) misses(why string) error { return unfit("%s: %s: %s", p.at, p.text, why) }
 
-var whole = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17}|true|false)$`)
-
-// keyed returns a new item with the member that selects it.
-func keyed(s fieldpath.Step) []byte {
-	value := document.Quote(s.Key)
-	if !s.Quoted && whole.MatchString(s.Key) {
-		value = []byte(s.Key)
-	}
-	return slices.Concat([]byte("{"), document.Quote(s.By), []byte(":"), value, []byte("}"))
-}
-
 // remove removes the value, or all items that match a selection by member.
 func (p path) remove(root *document.Node) {
 	parent := root
 	for _, s := range p.steps[:len(p.steps)-1] {
-		parent = find(parent, s)
+		parent = parent.Step(s)
 	}
-	last := p.steps[len(p.steps)-1]
-	if last.By == "" && !last.Position {
-		parent.Remove(last.Key)
-		return
-	}
-	for i, item := range slices.Backward(parent.Items()) {
-		if last.Position && strconv.Itoa(i) == last.Key || !last.Position && meant(item, last) {
-			parent.RemoveItem(i)
-		}
-	}
+	parent.RemoveStep(p.steps[len(p.steps)-1])
 }
 
 // unfit returns a failure for an invalid object or member status. Arguments must not be values of the object.
