@@ -7,7 +7,11 @@
 package serving
 
 import (
+	"context"
+	"errors"
 	"log"
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -22,6 +26,36 @@ const (
 	// MaximumHead limits a request's header, in bytes. Callers send some hundred bytes; Go's default is 1 MiB.
 	MaximumHead = 16 << 10
 )
+
+// Serve serves until the context ends, with TLS if the server has a configuration for it. It then accepts no connections,
+// and aborts requests that take longer than grace. It fails if it cannot accept connections any more.
+func Serve(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration, to logr.Logger) (err error) {
+	failed := make(chan error, 1)
+	go func() {
+		if server.TLSConfig != nil {
+			failed <- server.ServeTLS(listener, "", "")
+		} else {
+			failed <- server.Serve(listener)
+		}
+	}()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if server.Shutdown(ending) != nil {
+		to.Info("Aborting unfinished requests")
+		_ = server.Close() // what it closes is open no longer
+	}
+	if err == nil {
+		err = <-failed
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
 
 // ErrorLog returns a logger for net/http's messages about connections, at debug level.
 func ErrorLog(to logr.Logger) *log.Logger { return log.New(lines{to}, "", 0) }

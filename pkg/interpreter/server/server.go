@@ -11,7 +11,6 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -85,20 +84,7 @@ func (s *Server) Close() error { return s.listener.Close() }
 // grace. It fails if it cannot accept connections any more.
 func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	s.log.Info("Listening", "address", s.Address())
-	failed := make(chan error, 1)
-	go func() { failed <- s.server.ServeTLS(s.listener, "", "") }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving: %w", err)
-	case <-ctx.Done():
-	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	if err := s.server.Shutdown(ending); err != nil {
-		s.log.Info("Aborting unfinished requests")
-		_ = s.server.Close() // what it closes is open no longer
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+	if err := serving.Serve(ctx, s.server, s.listener, grace, s.log); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
 	return nil

@@ -166,14 +166,13 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	for _, p := range s.places {
 		p.logOpen(s.options.Log)
 		work.Go(func() {
-			if err := p.serve(); err != nil {
+			log := s.options.Log.WithValues("listener", p.Listener.String())
+			if err := serving.Serve(ctx, p.server, p.listener, grace, log); err != nil {
 				cancel(fmt.Errorf("serving %s: %w", p.Listener, err))
 			}
 		})
 	}
 	work.Go(func() { watch.Poll(ctx, nil, func(context.Context) { s.reloadCertificates() }) })
-	<-ctx.Done()
-	s.end(grace)
 	work.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -204,18 +203,6 @@ func (p *openAddress) logOpen(log logr.Logger) {
 	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address")
 }
 
-func (p *openAddress) serve() (err error) {
-	if p.tls != nil {
-		err = p.server.ServeTLS(p.listener, "", "")
-	} else {
-		err = p.server.Serve(p.listener)
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
-}
-
 // reloadCertificates reads certificates again.
 func (s *Server) reloadCertificates() {
 	for _, p := range s.places {
@@ -224,20 +211,4 @@ func (s *Server) reloadCertificates() {
 			s.options.Metrics.certificate(p.Listener.String(), p.tls.current.Load())
 		}
 	}
-}
-
-// end closes all addresses at the same time.
-func (s *Server) end(grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	var ending sync.WaitGroup
-	for _, p := range s.places {
-		ending.Go(func() {
-			if err := p.server.Shutdown(ctx); err != nil {
-				s.options.Log.Info("Aborting unfinished requests", "listener", p.Listener.String())
-				_ = p.server.Close() // it is already closed
-			}
-		})
-	}
-	ending.Wait()
 }
