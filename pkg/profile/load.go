@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -111,6 +112,21 @@ func Digest(file source.File) string {
 		_, _ = fmt.Fprintf(sum, "\x00%s\x00%s", path, file.Attachments[path])
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Summaries returns a line for each document, for logs.
+func Summaries[D interface{ Summary() string }](documents []D) []string {
+	all := make([]string, len(documents))
+	for i, d := range documents {
+		all[i] = d.Summary()
+	}
+	return all
+}
+
+// CommonHash returns 12 digits that are equal for the same documents in the same order.
+func CommonHash[D interface{ Summary() string }](documents []D) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(Summaries(documents), ""), "\n")))
+	return hex.EncodeToString(sum[:])[:12]
 }
 
 // Summary returns name, version and providers in one line, for logs.

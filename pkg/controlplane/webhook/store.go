@@ -310,11 +310,7 @@ func (s *Store) activate(next *activeSet, documents []*profile.Document) {
 		s.metrics.keepRules(listed.Rules())
 	}
 	s.metrics.setActive(documents)
-	summaries := make([]string, len(documents))
-	for i, d := range documents {
-		summaries[i] = d.Summary()
-	}
-	s.log.Info("Profiles are active", "profiles", summaries, "webhooks", len(next.routes))
+	s.log.Info("Profiles are active", "profiles", profile.Summaries(documents), "webhooks", len(next.routes))
 	if unused := s.parameters.Unused(documents); len(unused) > 0 {
 		s.log.Info("Parameters are set for profiles that are not loaded", "profiles", unused)
 	}

@@ -12,11 +12,8 @@ package reload
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -118,18 +115,8 @@ func (o *Options) compile(files []source.File) (*InForce, error) {
 	if len(next.Documents) == 0 {
 		return nil, errNoProfiles
 	}
-	sum := sha256.Sum256([]byte(strings.Join(next.summaries(), "\n") + "\n"))
-	next.Hash = hex.EncodeToString(sum[:])[:12]
+	next.Hash = profile.CommonHash(next.Documents)
 	return next, nil
-}
-
-// summaries returns the names of the documents with their hashes.
-func (f *InForce) summaries() []string {
-	all := make([]string, len(f.Documents))
-	for i, d := range f.Documents {
-		all[i] = d.Summary()
-	}
-	return all
 }
 
 // empty returns warnings for paths without a profile. A folder may be filled later; until then, the warning
@@ -219,7 +206,7 @@ func (r *Reloader) put(next *InForce) {
 	r.retire(next)
 	r.current.Store(next)
 	r.mutex.Unlock()
-	r.attempts.Activated(next.summaries(), next.Hash, next.Warnings, "kinds", len(next.Kinds()))
+	r.attempts.Activated(profile.Summaries(next.Documents), next.Hash, next.Warnings, "kinds", len(next.Kinds()))
 	if r.options.Changed != nil {
 		r.options.Changed(next)
 	}

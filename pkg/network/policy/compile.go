@@ -6,9 +6,6 @@ package policy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -37,7 +34,7 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 		return nil, source.Findings{{Message: err.Error(), Rule: source.WrongValue}}
 	}
 	c := &compiler{environments: env, documents: documents, policy: &Policy{
-		Pools: map[string]*Pool{}, Clouds: Clouds(documents), Hash: hash(documents), profiles: map[string]*Profile{},
+		Pools: map[string]*Pool{}, Clouds: Clouds(documents), Hash: profile.CommonHash(documents), profiles: map[string]*Profile{},
 	}}
 	c.names()
 	for _, step := range []func(*profile.Network){c.pooling, c.choices, c.devicesAndDenials} {
@@ -75,15 +72,6 @@ func Clouds(documents []*profile.Network) map[string]CloudSpec {
 		}
 	}
 	return specs
-}
-
-// hash returns the hash of all documents.
-func hash(documents []*profile.Network) string {
-	sum := sha256.New()
-	for _, d := range documents {
-		_, _ = fmt.Fprintf(sum, "%s@%s\n", d.Metadata.Name, d.Hash) // a hash takes everything
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
 // compiler creates a policy and collects findings.

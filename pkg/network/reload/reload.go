@@ -184,11 +184,8 @@ func (r *Reloader) leavesPool(next *draft, a network.Allocation) bool {
 
 // logActivated logs and counts the new active configuration.
 func (r *Reloader) logActivated(before, next *draft, drained map[string]int) {
-	log, summaries := r.options.Log, make([]string, len(next.documents))
-	for i, d := range next.documents {
-		summaries[i] = d.Summary()
-	}
-	r.attempts.Activated(summaries, next.policy.Hash, next.warnings, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
+	log := r.options.Log
+	r.attempts.Activated(profile.Summaries(next.documents), next.policy.Hash, next.warnings, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
 	if names := next.builtin(); len(names) > 0 {
 		log.Info("Pools of the builtin cloud: nothing is programmed outside of this machine for their addresses", "pools", names)
 	}
