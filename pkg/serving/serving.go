@@ -12,7 +12,9 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-logr/logr"
 )
@@ -55,6 +57,23 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, grac
 		return nil
 	}
 	return err
+}
+
+// longestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.
+const longestLine = 900
+
+// Line returns text as one line that fits an Event.
+func Line(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(strings.TrimSpace(text), "?"))
+	if len(text) <= longestLine {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestLine], "") + "…"
 }
 
 // ErrorLog returns a logger for net/http's messages about connections, at debug level.

@@ -93,3 +93,14 @@ const TypeCertificate = "CERTIFICATE"
 func PEM(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: TypeCertificate, Bytes: c.Raw})
 }
+
+// Certificates returns the certificates of a PEM bundle. It ignores other blocks, and those that cannot be read.
+func Certificates(bundle []byte) []*x509.Certificate {
+	var all []*x509.Certificate
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if parsed, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == TypeCertificate {
+			all = append(all, parsed)
+		}
+	}
+	return all
+}

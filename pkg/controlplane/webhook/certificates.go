@@ -515,13 +515,14 @@ func (e Expiry) Collect(to chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	served, _ := nextCertificate(raw)
-	if served == nil {
+	chain := signing.Certificates(raw)
+	if len(chain) == 0 {
 		return
 	}
 	tell := func(name string, c *x509.Certificate) {
 		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
 	}
+	served := chain[0]
 	tell("serving", served)
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
 	defer cancel()
@@ -537,7 +538,7 @@ func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.
 	if err != nil {
 		return nil, err
 	}
-	for authority, rest := nextCertificate(bundle); authority != nil; authority, rest = nextCertificate(rest) {
+	for _, authority := range signing.Certificates(bundle) {
 		if served.CheckSignatureFrom(authority) == nil {
 			return authority, nil
 		}
@@ -554,10 +555,11 @@ func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("reading the certificate: %w", err)
 	}
-	served, _ := nextCertificate(raw)
-	if served == nil {
+	chain := signing.Certificates(raw)
+	if len(chain) == 0 {
 		return nil
 	}
+	served := chain[0]
 	if err := holds("certificate", served, now); err != nil {
 		return err
 	}
@@ -580,20 +582,4 @@ func holds(what string, c *x509.Certificate, now time.Time) error {
 		return fmt.Errorf("the %s of the webhook server is not valid before %s: check the clock", what, c.NotBefore.Format(time.RFC3339))
 	}
 	return nil
-}
-
-// nextCertificate returns the first certificate in PEM and the rest, or nil if there is none.
-func nextCertificate(raw []byte) (*x509.Certificate, []byte) {
-	for {
-		var block *pem.Block
-		if block, raw = pem.Decode(raw); block == nil {
-			return nil, nil
-		}
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			return c, raw
-		}
-	}
 }

@@ -16,13 +16,12 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 const (
@@ -161,22 +160,5 @@ func failureOf(err error) (f *interpreter.Failure, ours bool) {
 	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the server failed; its log has the reason"}, true
 }
 
-// longestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.
-const longestLine = 900
-
 // line returns text as one line that fits an Event. For an empty text, it returns a fixed message.
-func line(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(strings.TrimSpace(text), "?"))
-	if text == "" {
-		return "it failed"
-	}
-	if len(text) <= longestLine {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longestLine], "") + "…"
-}
+func line(text string) string { return cmp.Or(serving.Line(text), "it failed") }

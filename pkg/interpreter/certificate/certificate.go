@@ -16,7 +16,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"slices"
 	"time"
@@ -66,7 +65,7 @@ func Serve(s Source) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // Covers reports whether callers that trust bundle accept the certificate.
 func (h *Held) Covers(bundle []byte) bool {
-	return len(h.Bundle) == 0 || signedBy(h.Certificate, parseAll(bundle))
+	return len(h.Bundle) == 0 || signedBy(h.Certificate, signing.Certificates(bundle))
 }
 
 // signedBy reports whether one of the authorities signed the certificate, at any time.
@@ -98,21 +97,6 @@ func chainOf(c *tls.Certificate, authorities []*x509.Certificate) []*x509.Certif
 		}
 	}
 	return nil
-}
-
-// parseAll returns the certificates of a PEM bundle. It ignores other blocks.
-func parseAll(bundle []byte) []*x509.Certificate {
-	var all []*x509.Certificate
-	for {
-		block, rest := pem.Decode(bundle)
-		if block == nil {
-			return all
-		}
-		if parsed, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == signing.TypeCertificate {
-			all = append(all, parsed)
-		}
-		bundle = rest
-	}
 }
 
 // united returns a PEM bundle of the certificates without duplicates, in order.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // FilesOptions configure a Files.
@@ -106,7 +107,7 @@ func held(files [][]byte) (*Held, error) {
 	if len(files) < 3 {
 		return h, nil
 	}
-	h.authorities = parseAll(files[2])
+	h.authorities = signing.Certificates(files[2])
 	chain := chainOf(&pair, h.authorities)
 	if chain == nil {
 		return nil, errors.New("the certificate is not signed by an authority in the CA file")
@@ -169,7 +170,7 @@ func (f *Files) Registered(_ context.Context, bundle []byte) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	before := f.since
-	f.registered, f.since = parseAll(bundle), map[string]time.Time{}
+	f.registered, f.since = signing.Certificates(bundle), map[string]time.Time{}
 	for _, c := range f.registered {
 		f.since[string(c.Raw)] = cmp.Or(before[string(c.Raw)], f.Clock.Now())
 	}

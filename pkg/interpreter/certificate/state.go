@@ -70,7 +70,7 @@ func (s *state) bundle() []byte {
 		all = append(all, s.Next.Certificate)
 	}
 	for _, r := range s.Retired {
-		all = append(all, parseAll([]byte(r.Certificate))...)
+		all = append(all, signing.Certificates([]byte(r.Certificate))...)
 	}
 	return united(all...)
 }
@@ -83,5 +83,5 @@ func (s *state) held() *Held {
 
 // untold reports whether callers that trust bundle know the next authority without this being stored yet.
 func (s *state) untold(bundle []byte) bool {
-	return s.Next != nil && s.Known.IsZero() && slices.ContainsFunc(parseAll(bundle), s.Next.Certificate.Equal)
+	return s.Next != nil && s.Known.IsZero() && slices.ContainsFunc(signing.Certificates(bundle), s.Next.Certificate.Equal)
 }

@@ -12,10 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Problem is an error with its HTTP status. Users of the caller see its text, for example in an event of a Pod.
@@ -120,24 +119,7 @@ type Panic struct {
 	Stack []byte
 }
 
-// longestLine is shorter than the text of an event (1 kB), because callers add to it.
-const longestLine = 900
-
 // Line returns a text on one line, shortened for an event.
 func Line(text string) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "), "?")
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) <= longestLine {
-		return text
-	}
-	end := longestLine
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return serving.Line(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 }
