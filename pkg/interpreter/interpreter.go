@@ -129,8 +129,9 @@ type Request struct {
 	Replicas int32
 	// Members holds the status of each member cluster, for Aggregate.
 	Members []Member
-	// ObjectIndex and ObservedIndex are the indexes of Object and Observed.
-	ObjectIndex, ObservedIndex Index
+	// ObjectNode and ObservedNode are Object and Observed within a message that was parsed as a whole, which saves parsing
+	// them again. Nil means that the texts are parsed on use. A node is for one goroutine and is invalid after the message.
+	ObjectNode, ObservedNode *document.Node
 }
 
 // Member is the state of an object's copy in one member cluster.
@@ -142,8 +143,8 @@ type Member struct {
 	// Message is the reason why the object could not be applied. Health is Healthy, Unhealthy or Unknown. Both
 	// are empty if the dialect has no such field.
 	Message, Health string
-	// StatusIndex is the index of Status.
-	StatusIndex Index
+	// StatusNode is Status within a message, like Request.ObjectNode.
+	StatusNode *document.Node
 }
 
 // Response is an answer. Fields that the operation does not use are nil.
@@ -216,18 +217,3 @@ type Failure struct {
 
 // Error implements error.
 func (f *Failure) Error() string { return f.Message }
-
-// Index refers to a text within a message that was parsed as a whole, which saves parsing it again. Without a
-// node (the zero Index), the text is parsed on use. An Index is for one goroutine and becomes invalid with the
-// message.
-type Index struct{ node *document.Node }
-
-// IndexOf returns the index of the text at node n.
-func IndexOf(n *document.Node) Index { return Index{n} }
-
-// Document returns the text as a separate document, or nil for the zero Index. Its edits do not affect the
-// message.
-func (x Index) Document() *document.Document { return x.node.Document() }
-
-// Equal always returns true: an index does not distinguish two questions.
-func (Index) Equal(Index) bool { return true }

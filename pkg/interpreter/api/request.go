@@ -26,7 +26,7 @@ import (
 type asked struct {
 	identity
 	interpreter.Request
-	// whole is the parsed message that the request's indexes refer to. The caller that has an answer releases
+	// whole is the parsed message that the request's nodes belong to. The caller that has an answer releases
 	// it.
 	whole *document.Document
 }
@@ -97,8 +97,7 @@ func (a *asked) readMessage(root *document.Node) error {
 		return malformed("request must be an object")
 	}
 	a.dialect = spoken
-	var err error
-	if a.uid, err = text(request, "request", "uid", true); err != nil {
+	if err := readTexts(request, "request", field{"uid", &a.uid, true}); err != nil {
 		return err
 	}
 	if err := a.readKind(request); err != nil {
@@ -112,15 +111,9 @@ func (a *asked) readKind(request *document.Node) error {
 	if kind.Kind() != document.Object {
 		return malformed("request.kind must be an object with group, version and kind")
 	}
-	for _, part := range []struct {
-		name   string
-		into   *string
-		needed bool
-	}{{"group", &a.Kind.Group, false}, {"version", &a.Kind.Version, true}, {"kind", &a.Kind.Kind, true}} {
-		var err error
-		if *part.into, err = text(kind, "request.kind", part.name, part.needed); err != nil {
-			return err
-		}
+	err := readTexts(kind, "request.kind", field{"group", &a.Kind.Group, false}, field{"version", &a.Kind.Version, true}, field{"kind", &a.Kind.Kind, true})
+	if err != nil {
+		return err
 	}
 	switch {
 	case !groupName.MatchString(a.Kind.Group):
@@ -142,8 +135,8 @@ var (
 )
 
 func (a *asked) readOperation(request *document.Node) error {
-	name, err := text(request, "request", "operation", true)
-	if err != nil {
+	var name string
+	if err := readTexts(request, "request", field{"operation", &name, true}); err != nil {
 		return err
 	}
 	var known bool
@@ -160,7 +153,7 @@ func (a *asked) readSubject(request *document.Node) error {
 	if a.Object, err = object(request, "object"); err != nil {
 		return err
 	}
-	a.ObjectIndex = interpreter.IndexOf(request.Get("object"))
+	a.ObjectNode = request.Get("object")
 	if err := a.same(request.Get("object")); err != nil {
 		return err
 	}
@@ -172,7 +165,7 @@ func (a *asked) readSubject(request *document.Node) error {
 			return nil // the proposal has no field for it; rules that do not need it can answer
 		}
 		a.Observed, err = object(request, "observedObject")
-		a.ObservedIndex = interpreter.IndexOf(request.Get("observedObject"))
+		a.ObservedNode = request.Get("observedObject")
 	case interpreter.Aggregate:
 		a.Members, err = members(request.Get("aggregatedStatus"))
 	}
@@ -193,17 +186,26 @@ func (a *asked) same(object *document.Node) error {
 // absent reports whether n is missing or null.
 func absent(n *document.Node) bool { return n == nil || n.Kind() == document.Null }
 
-// text reads a string member, which must not be empty if it is needed.
-func text(in *document.Node, path, name string, needed bool) (string, error) {
-	n := in.Get(name)
-	if absent(n) && !needed {
-		return "", nil
+// field is a string member, which must not be empty if it is needed.
+type field struct {
+	name   string
+	into   *string
+	needed bool
+}
+
+// readTexts reads string members of an object at a path.
+func readTexts(in *document.Node, path string, fields ...field) error {
+	for _, f := range fields {
+		n := in.Get(f.name)
+		if absent(n) && !f.needed {
+			continue
+		}
+		var ok bool
+		if *f.into, ok = n.Text(); !ok || f.needed && *f.into == "" {
+			return malformed("%s.%s must be a string%s", path, f.name, map[bool]string{true: " that is not empty"}[f.needed])
+		}
 	}
-	value, ok := n.Text()
-	if !ok || needed && value == "" {
-		return "", malformed("%s.%s must be a string%s", path, name, map[bool]string{true: " that is not empty"}[needed])
-	}
-	return value, nil
+	return nil
 }
 
 // object returns the raw text of an object member.
@@ -255,15 +257,8 @@ func member(m *interpreter.Member, item *document.Node, path string) error {
 	if item.Kind() != document.Object {
 		return malformed("%s must be an object", path)
 	}
-	for _, part := range []struct {
-		name   string
-		into   *string
-		needed bool
-	}{{"clusterName", &m.Cluster, true}, {"appliedMessage", &m.Message, false}, {"health", &m.Health, false}} {
-		var err error
-		if *part.into, err = text(item, path, part.name, part.needed); err != nil {
-			return err
-		}
+	if err := readTexts(item, path, field{"clusterName", &m.Cluster, true}, field{"appliedMessage", &m.Message, false}, field{"health", &m.Health, false}); err != nil {
+		return err
 	}
 	switch applied := item.Get("applied"); {
 	case absent(applied):
@@ -277,7 +272,7 @@ func member(m *interpreter.Member, item *document.Node, path string) error {
 	case status.Kind() != document.Object:
 		return unfit("%s.status must be an object", path)
 	default:
-		m.Status, m.StatusIndex = status.Raw(), interpreter.IndexOf(status)
+		m.Status, m.StatusNode = status.Raw(), status
 	}
 	return nil
 }

@@ -9,36 +9,14 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 )
-
-// rulesOf returns the rules of a kind for an operation, with their documents.
-func (t *translator) rulesOf(kind interpreter.Kind, operation interpreter.Operation) []documented {
-	var all []documented
-	for _, d := range t.documents {
-		for i, spec := range d.Kinds {
-			if !of(spec, kind) {
-				continue
-			}
-			list := place{Node: d.Node}.At("kinds").Item(i).At(string(operation))
-			for j := range list.Value().Items() {
-				all = append(all, documented{d.Metadata.Name, list.Item(j)})
-			}
-		}
-	}
-	return all
-}
-
-// documented is a place with the name of its document.
-type documented struct {
-	profile string
-	place
-}
 
 // customization writes the scripts for the operations that have rules.
 func (t *translator) customization(kind interpreter.Kind, operations []interpreter.Operation) Customization {
 	c := newCustomization(kind)
 	for _, operation := range operations {
-		all := t.rulesOf(kind, operation)
+		all := t.program.Places(kind, operation)
 		field, ok := fields[operation]
 		if !ok {
 			t.add(all[0].FindingOf(NotInLua, "omitted: Karmada has no script for %s", operation).Warn())
@@ -52,7 +30,7 @@ func (t *translator) customization(kind interpreter.Kind, operations []interpret
 }
 
 // write writes the function that Karmada calls.
-func (s *script) write(all []documented) {
+func (s *script) write(all []rule.Place) {
 	switch s.operation {
 	case interpreter.Replicas:
 		s.block("function GetReplicas(object)", func() { s.first(all, s.replicas) })
@@ -79,17 +57,17 @@ func (s *script) write(all []documented) {
 }
 
 // rule begins a rule with a comment of its place.
-func (s *script) rule(d documented) {
-	s.profile, s.items = d.profile, false
-	s.line("-- " + s.where(d.place))
+func (s *script) rule(d rule.Place) {
+	s.profile, s.items = d.Profile, false
+	s.line("-- " + s.where(d.Place))
 }
 
 // first writes rules of which the first applicable one answers.
-func (s *script) first(all []documented, answer func(place)) {
+func (s *script) first(all []rule.Place, answer func(place)) {
 	for _, d := range all {
 		s.rule(d)
-		s.when(d.place, func() { answer(d.place) })
-		if s.hides(d.place) {
+		s.when(d.Place, func() { answer(d.Place) })
+		if s.hides(d.Place) {
 			return
 		}
 	}
@@ -97,7 +75,7 @@ func (s *script) first(all []documented, answer func(place)) {
 }
 
 // editing writes rules that change the object. Expressions see the original object.
-func (s *script) editing(head, before string, all []documented, edit func(place)) {
+func (s *script) editing(head, before string, all []rule.Place, edit func(place)) {
 	const original = "local result = object"
 	s.block(head, func() {
 		s.line(original)
@@ -106,7 +84,7 @@ func (s *script) editing(head, before string, all []documented, edit func(place)
 		}
 		for _, d := range all {
 			s.rule(d)
-			edit(d.place)
+			edit(d.Place)
 		}
 		s.line("return result")
 	})
@@ -118,7 +96,7 @@ func (s *script) editing(head, before string, all []documented, edit func(place)
 }
 
 // collecting writes rules that all contribute to the result if they apply.
-func (s *script) collecting(head, name string, all []documented, add func(place)) {
+func (s *script) collecting(head, name string, all []rule.Place, add func(place)) {
 	s.block(head, func() {
 		if s.operation == interpreter.Status {
 			s.line(invoke(s.use("fit_status"), "object").text)
@@ -129,7 +107,7 @@ func (s *script) collecting(head, name string, all []documented, add func(place)
 		s.line("local " + name + " = {}")
 		for _, d := range all {
 			s.rule(d)
-			add(d.place)
+			add(d.Place)
 		}
 		s.line("return " + name)
 	})
@@ -175,7 +153,7 @@ func (s *script) changes(p place, target string) {
 
 // flat reports whether all rules for the reflected status keep and set only fields of the status itself. The script then
 // changes no table of the object, and need not copy it.
-func flat(all []documented) bool {
+func flat(all []rule.Place) bool {
 	for _, d := range all {
 		for _, path := range d.At("keep").Value().Items() {
 			if len(keys(path.Value)) != 1 {

@@ -7,7 +7,6 @@ package lua
 import (
 	"errors"
 	"regexp/syntax"
-	"slices"
 	"strconv"
 	"unicode"
 )
@@ -62,10 +61,6 @@ func stepOf(i *syntax.Inst) ([]string, error) {
 			return nil, errUnsupported
 		}
 		return []string{word, next}, nil
-	case syntax.InstRuneAny:
-		return []string{`"rune"`, next, "0", strconv.Itoa(unicode.MaxRune)}, nil
-	case syntax.InstRuneAnyNotNL:
-		return []string{`"rune"`, next, "0", "9", "11", strconv.Itoa(unicode.MaxRune)}, nil
 	}
 	step := []string{`"rune"`, next}
 	for _, r := range ranges(i) {
@@ -86,5 +81,5 @@ func ranges(i *syntax.Inst) []rune {
 	for r := unicode.SimpleFold(i.Rune[0]); r != i.Rune[0]; r = unicode.SimpleFold(r) {
 		all = append(all, r, r)
 	}
-	return slices.Clip(all)
+	return all
 }

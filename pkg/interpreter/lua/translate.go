@@ -108,12 +108,6 @@ func names(spec v1alpha1.InterpretedKind) []string {
 	return all
 }
 
-// of reports whether a section of a profile applies to a kind.
-func of(spec v1alpha1.InterpretedKind, kind interpreter.Kind) bool {
-	said := interpreter.KindOf(spec.APIVersion.Value, kind.Kind)
-	return said.Group == kind.Group && (said.Version == "*" || said.Version == kind.Version) && slices.Contains(names(spec), kind.Kind)
-}
-
 // The rules for findings of the translation.
 const (
 	// NotInLua reports an expression or field without equivalent in Karmada's Lua.

@@ -32,6 +32,7 @@ type rule struct {
 
 // head is the common part of all rules.
 type head struct {
+	Place
 	// at is the rule in messages: profile and path.
 	at   string
 	when condition

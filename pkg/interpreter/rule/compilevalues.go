@@ -64,7 +64,7 @@ const example = "a condition is one expression in braces, such as ${ has(object.
 
 // head compiles the common part of a rule.
 func (c *compiler) head(env *expression.Environment, p place) *head {
-	return &head{at: c.at(p), when: c.when(env, p.At("when"))}
+	return &head{Place: Place{c.profile, p}, at: c.at(p), when: c.when(env, p.At("when"))}
 }
 
 // when compiles the condition of a rule.
@@ -186,7 +186,7 @@ func (c *compiler) number(env *expression.Environment, p place) number {
 	switch node := p.Value(); {
 	case node.Absent():
 		c.add(p, source.MissingField, "is missing")
-	case node.Kind != yaml.ScalarNode:
+	case node.Kind != yaml.ScalarNode, node.Tag != "!!int" && (node.Tag != "!!str" || !strings.Contains(node.Value, "${")):
 		c.add(p, source.WrongType, "must be a whole number, or an expression for one")
 	case node.Tag == "!!int":
 		fixed, err := strconv.ParseInt(node.Value, 0, 32)
@@ -194,8 +194,6 @@ func (c *compiler) number(env *expression.Environment, p place) number {
 			c.add(p, source.WrongValue, "must be 0 to %d", math.MaxInt32)
 		}
 		n.fixed = int32(fixed) // #nosec G115 -- parsed with 32 bits
-	case node.Tag != "!!str" || !strings.Contains(node.Value, "${"):
-		c.add(p, source.WrongType, "must be a whole number, or an expression for one")
 	default:
 		n.template = c.text(env, p).template
 		if n.template == nil {

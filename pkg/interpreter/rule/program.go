@@ -109,6 +109,21 @@ func (p *Program) of(kind interpreter.Kind, o interpreter.Operation) []rule {
 	return all
 }
 
+// Place is the place of a rule in the profile with a name.
+type Place struct {
+	Profile string
+	source.Place
+}
+
+// Places returns the places of the rules of an operation for a kind, in order.
+func (p *Program) Places(kind interpreter.Kind, o interpreter.Operation) []Place {
+	var all []Place
+	for _, r := range p.of(kind, o) {
+		all = append(all, r.Place)
+	}
+	return all
+}
+
 // Interpret answers a question. Errors are *interpreter.Failure. It does not change the objects; the caller
 // must not change them during the call.
 func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {

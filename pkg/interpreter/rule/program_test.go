@@ -122,10 +122,10 @@ func TestIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, wantErr := program.Interpret(context.Background(), r)
-			r.ObjectIndex, r.ObservedIndex = interpreter.IndexOf(message.Root().Get("object")), interpreter.IndexOf(message.Root().Get("observed"))
+			r.ObjectNode, r.ObservedNode = message.Root().Get("object"), message.Root().Get("observed")
 			r.Members = slices.Clone(r.Members)
 			for i := range r.Members {
-				r.Members[i].StatusIndex = interpreter.IndexOf(message.Root().Get("of " + r.Members[i].Cluster))
+				r.Members[i].StatusNode = message.Root().Get("of " + r.Members[i].Cluster)
 			}
 			for range 2 {
 				if got, err := program.Interpret(context.Background(), r); describe(got, err) != describe(want, wantErr) {

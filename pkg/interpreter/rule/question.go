@@ -77,7 +77,7 @@ func (q *question) readMembers() error {
 			continue
 		}
 		var err error
-		if m.status, err = readObject("the status of the member ", m.Cluster, m.Status, m.StatusIndex); err != nil {
+		if m.status, err = readObject("the status of the member ", m.Cluster, m.Status, m.StatusNode); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ type question struct {
 func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) {
 	q := &question{ctx: ctx, asked: r}
 	var err error
-	if q.object, err = readObject("the object", "", r.Object, r.ObjectIndex); err != nil {
+	if q.object, err = readObject("the object", "", r.Object, r.ObjectNode); err != nil {
 		return q, err
 	}
 	switch r.Operation {
@@ -138,7 +138,7 @@ func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) 
 		if len(r.Observed) == 0 {
 			break // rules that need it fail
 		}
-		q.observed, err = readObject("the observed object", "", r.Observed, r.ObservedIndex)
+		q.observed, err = readObject("the observed object", "", r.Observed, r.ObservedNode)
 	case interpreter.Aggregate:
 		err = q.readMembers()
 	case interpreter.Status, interpreter.Health:
@@ -153,12 +153,12 @@ func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) 
 	return q, err
 }
 
-// readObject parses an object unless the index has it already. what and name describe it in failures.
-func readObject(what, name string, raw []byte, index interpreter.Index) (*document.Document, error) {
+// readObject parses an object unless it has a node in a message. what and name describe it in failures.
+func readObject(what, name string, raw []byte, node *document.Node) (*document.Document, error) {
 	if len(raw) == 0 {
 		return nil, unfit("%s is missing", what+name)
 	}
-	read := index.Document()
+	read := node.Document()
 	if read == nil {
 		var err error
 		if read, err = document.Parse(raw); err != nil {
