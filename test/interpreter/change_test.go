@@ -22,7 +22,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
@@ -57,7 +56,7 @@ func read(resource schema.GroupVersionResource, into *configuration.Configuratio
 func operations() []string {
 	GinkgoHelper()
 	c := &configuration.Configuration{}
-	if !read(registration.Resource, c) {
+	if !read(shippedResource, c) {
 		return nil
 	}
 	var all []string
@@ -103,7 +102,7 @@ func newCaller() *caller {
 // round reads the registration, waits, and calls all operations in it.
 func (c *caller) round() {
 	registered := &configuration.Configuration{}
-	if !read(registration.Resource, registered) {
+	if !read(shippedResource, registered) {
 		return
 	}
 	time.Sleep(lag)
@@ -235,7 +234,7 @@ var _ = Describe("the registration of operations", func() {
 		Expect(clients.CoreV1().Secrets(namespace).Delete(ctx, "interpreter", metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func(g Gomega) {
 			shipped := &configuration.Configuration{}
-			g.Expect(read(registration.Resource, shipped)).To(BeTrue())
+			g.Expect(read(shippedResource, shipped)).To(BeTrue())
 			authority := explored().Client().CABundle
 			g.Expect(authority).NotTo(Equal(before))
 			g.Expect(shipped.Client().CABundle).To(Equal(authority))

@@ -27,7 +27,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
@@ -103,7 +102,7 @@ func (b *balancer) hand(from net.Conn) {
 
 // registered is the registration that Karmada reads.
 func registered() (*unstructured.Unstructured, error) {
-	return objects.Resource(registration.Resource).Get(context.Background(), "graft", metav1.GetOptions{})
+	return objects.Resource(shippedResource).Get(context.Background(), "graft", metav1.GetOptions{})
 }
 
 // karmada follows the registration, and calls the registered webhook steadily.

@@ -23,7 +23,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
@@ -63,7 +62,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // Each spec finds no registration and no certificate.
 var _ = BeforeEach(func() {
 	DeferCleanup(func(ctx SpecContext) {
-		for _, resource := range []schema.GroupVersionResource{registration.Resource, exploring} {
+		for _, resource := range []schema.GroupVersionResource{shippedResource, exploring} {
 			err := objects.Resource(resource).Delete(ctx, "graft", metav1.DeleteOptions{})
 			Expect(client.IgnoreNotFound(err)).To(Succeed(), "deleting the registration")
 		}
@@ -72,8 +71,8 @@ var _ = BeforeEach(func() {
 	})
 })
 
-// exploring is the resource of the proposal's configurations.
-var exploring = configuration.ResourceOf(api.KindReview)
+// shippedResource is the resource of the configurations that Karmada ships, exploring that of the proposal.
+var shippedResource, exploring = configuration.ResourceOf(api.KindContext), configuration.ResourceOf(api.KindReview)
 
 // prepare defines the kinds of registrations, and creates an account that may do what the program needs and no more.
 func prepare(ctx context.Context) {
@@ -88,13 +87,13 @@ func prepare(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	clients, err = kubernetes.NewForConfig(land.Config())
 	Expect(err).NotTo(HaveOccurred())
-	registered := []string{registration.Resource.Resource, exploring.Resource}
+	registered := []string{shippedResource.Resource, exploring.Resource}
 	account, err = land.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
 		Namespace: namespace, Name: "interpreter",
 		ClusterRules: []rbacv1.PolicyRule{
-			{APIGroups: []string{registration.Resource.Group}, Resources: registered, Verbs: []string{"create"}},
+			{APIGroups: []string{shippedResource.Group}, Resources: registered, Verbs: []string{"create"}},
 			{
-				APIGroups: []string{registration.Resource.Group}, Resources: registered,
+				APIGroups: []string{shippedResource.Group}, Resources: registered,
 				ResourceNames: []string{"graft"}, Verbs: []string{"get", "update", "delete"},
 			},
 		},
@@ -141,16 +140,16 @@ func registrations() *apiextensionsv1.CustomResourceDefinition {
 	const kind = "ResourceInterpreterWebhookConfiguration"
 	names := apiextensionsv1.CustomResourceDefinitionNames{
 		Kind: kind, ListKind: kind + "List",
-		Plural: registration.Resource.Resource, Singular: "resourceinterpreterwebhookconfiguration",
+		Plural: shippedResource.Resource, Singular: "resourceinterpreterwebhookconfiguration",
 	}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: names.Plural + "." + registration.Resource.Group,
+			Name: names.Plural + "." + shippedResource.Group,
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: registration.Resource.Group, Names: names, Scope: apiextensionsv1.ClusterScoped,
+			Group: shippedResource.Group, Names: names, Scope: apiextensionsv1.ClusterScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: registration.Resource.Version, Served: true, Storage: true,
+				Name: shippedResource.Version, Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: ptr.To(whole)},
 			}},
 		},

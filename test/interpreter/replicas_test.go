@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
@@ -242,7 +241,7 @@ func killLeader(ctx context.Context, k *karmada, one, two *replica) {
 		leader, other = two, one
 	}
 	leader.Kill()
-	Expect(objects.Resource(registration.Resource).Delete(ctx, "graft", metav1.DeleteOptions{})).To(Succeed())
+	Expect(objects.Resource(shippedResource).Delete(ctx, "graft", metav1.DeleteOptions{})).To(Succeed())
 	Eventually(names).Should(ContainSubstring("Queue"), "kinds that the other replica registers")
 	Expect(other.Log.String()).To(ContainSubstring(leads), "the log of the replica that registers")
 	Eventually(k.ask).Should(Succeed(), "calling the other replica")

@@ -187,7 +187,7 @@ func (p *Policy) step(s *state, own []string, now time.Time) (did string, err er
 	leaf := s.Serving.Certificate
 	missing := slices.ContainsFunc(own, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 	switch {
-	case leaf.CheckSignatureFrom(s.Authority.Certificate) != nil, ending(leaf, now) && p.longer(s, now):
+	case leaf.CheckSignatureFrom(s.Authority.Certificate) != nil, ending(leaf, now) && p.end(s, now).After(leaf.NotAfter):
 		return p.issue(s, now, own)
 	case missing:
 		// Other replicas may need other names, for instance during an upgrade. Their names stay until the
@@ -202,10 +202,9 @@ func (p *Policy) step(s *state, own []string, now time.Time) (did string, err er
 	return "", nil
 }
 
-// longer reports whether a certificate issued now would expire later than the current one.
-func (p *Policy) longer(s *state, now time.Time) bool {
-	end := s.Serving.Certificate.NotAfter
-	return s.Authority.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
+// end returns the expiry of a certificate that is issued now: with the authority at the latest.
+func (p *Policy) end(s *state, now time.Time) time.Time {
+	return slices.MinFunc([]time.Time{now.Add(p.Certificate), s.Authority.Certificate.NotAfter}, time.Time.Compare)
 }
 
 // mayServe reports whether callers have trusted the next authority for Overlap.
@@ -220,24 +219,17 @@ func (p *Policy) mayServe(s *state, now time.Time) bool {
 // follow makes the next authority the current one. The previous one stays in the bundle until all its
 // certificates have expired.
 func (p *Policy) follow(s *state, now time.Time, own []string) error {
-	until := now.Add(p.Overlap)
-	if end := s.Serving.Certificate.NotAfter; end.After(until) {
-		until = end
-	}
+	until := slices.MaxFunc([]time.Time{now.Add(p.Overlap), s.Serving.Certificate.NotAfter}, time.Time.Compare)
 	s.Retired = slices.Insert(slices.Clone(s.Retired), 0, retired{string(signing.PEM(s.Authority.Certificate)), until})
 	s.Authority, s.Next, s.Known = s.Next, nil, time.Time{}
 	_, err := p.issue(s, now, own)
 	return err
 }
 
-// issue replaces the certificate. The new one expires with the authority at the latest.
+// issue replaces the certificate.
 func (p *Policy) issue(s *state, now time.Time, names []string) (did string, err error) {
-	end := now.Add(p.Certificate)
-	if last := s.Authority.Certificate.NotAfter; end.After(last) {
-		end = last
-	}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "graft-resource-interpreter"}, NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
+		Subject: pkix.Name{CommonName: "graft-resource-interpreter"}, NotBefore: now.Add(-backdated), NotAfter: p.end(s, now), BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, name := range names {

@@ -40,7 +40,7 @@ func (s *script) write(all []rule.Place) {
 			s.first(all, s.health)
 		})
 	case interpreter.Revise:
-		s.editing("function ReviseReplica(object, replicas)", "", all, s.edit)
+		s.editing("function ReviseReplica(object, replicas)", "", all, func(p place) { s.when(p, func() { s.changes(p, "result") }) })
 	case interpreter.Retain:
 		s.editing("function Retain(object, observed)", "", all, s.retain)
 	case interpreter.Aggregate:
@@ -127,11 +127,6 @@ func (s *script) health(p place) {
 		healthy = atom("true")
 	}
 	s.line("return " + healthy.text)
-}
-
-// edit writes a rule of revise.
-func (s *script) edit(p place) {
-	s.when(p, func() { s.changes(p, "result") })
 }
 
 // changes writes the changes that a rule makes.

@@ -31,7 +31,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
@@ -39,9 +38,6 @@ import (
 // OwnerAnnotation names the installation that owns a configuration, so that two installations do not overwrite
 // each other in turns.
 const OwnerAnnotation = "interpreter.graft.provider.extensions.gardener.cloud/registered-by"
-
-// Resource is the resource of configurations in Karmada's dialect.
-var Resource = configuration.ResourceOf(api.KindContext)
 
 // Propagation is the time for which callers may still use a replaced configuration: Karmada's components read it from
 // watches, which are updated within seconds.
@@ -165,17 +161,17 @@ func (l lasting) Unwrap() error { return l.error }
 // wait sets the time of the next check.
 func (r *Registrar) wait(err error) {
 	var l lasting
+	wait := r.Period
 	switch {
 	case err == nil && r.wide:
-		r.delay = 0
-		r.next = r.Clock.Now().Add(firstDelay)
+		r.delay, wait = 0, firstDelay
 	case err == nil || errors.As(err, &l):
 		r.delay = 0
-		r.next = r.Clock.Now().Add(r.Period)
 	default:
 		r.delay = min(max(2*r.delay, firstDelay), r.Period)
-		r.next = r.Clock.Now().Add(r.delay)
+		wait = r.delay
 	}
+	r.next = r.Clock.Now().Add(wait)
 }
 
 // log logs a failure if its text differs from the one before.

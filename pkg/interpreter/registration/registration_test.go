@@ -27,6 +27,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
+// resource is the resource of the configurations that Karmada ships.
+var resource = configuration.ResourceOf(api.KindContext)
+
 // karmada is an API server that counts writes.
 type karmada struct {
 	*fake.FakeDynamicClient
@@ -36,7 +39,7 @@ type karmada struct {
 
 func newKarmada(t *testing.T) *karmada {
 	k := &karmada{t: t, FakeDynamicClient: fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		Resource: "ResourceInterpreterWebhookConfigurationList",
+		resource: "ResourceInterpreterWebhookConfigurationList",
 	})}
 	k.PrependReactor("*", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
 		if a.GetVerb() == "update" || a.GetVerb() == "create" {
@@ -50,7 +53,7 @@ func newKarmada(t *testing.T) *karmada {
 // there is the stored registration.
 func (k *karmada) there() *unstructured.Unstructured {
 	k.t.Helper()
-	object, err := k.Resource(Resource).Get(k.t.Context(), "graft", metav1.GetOptions{})
+	object, err := k.Resource(resource).Get(k.t.Context(), "graft", metav1.GetOptions{})
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func (k *karmada) change(to func(*unstructured.Unstructured)) {
 	k.t.Helper()
 	object := k.there()
 	to(object)
-	if _, err := k.Resource(Resource).Update(k.t.Context(), object, metav1.UpdateOptions{}); err != nil {
+	if _, err := k.Resource(resource).Update(k.t.Context(), object, metav1.UpdateOptions{}); err != nil {
 		k.t.Fatal(err)
 	}
 	k.writes = 0
@@ -149,7 +152,7 @@ func TestRegistrationIsCreatedAndKept(t *testing.T) {
 	if k.writes != 1 || k.there().GetLabels()["theirs"] != "stays" {
 		t.Errorf("want one write that keeps foreign labels, got %d writes, %v", k.writes, k.there().GetLabels())
 	}
-	if err := k.Resource(Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
+	if err := k.Resource(resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	other.later()
@@ -201,7 +204,7 @@ func TestRegistrationChangedByServerIsWrittenOnce(t *testing.T) {
 		object.SetResourceVersion(string(rune('a' + version)))
 		_ = unstructured.SetNestedSlice(object.Object, nil, "webhooks")
 		k.writes++
-		return true, object, k.Tracker().Update(Resource, object, "")
+		return true, object, k.Tracker().Update(resource, object, "")
 	})
 	r := newReplica(k, "a")
 	r.Look(t.Context())
@@ -230,7 +233,7 @@ func TestFailures(t *testing.T) {
 	if r.Look(t.Context()); r.problem != "reading the registration: down" {
 		t.Error(r.problem)
 	}
-	failure = apierrors.NewAlreadyExists(Resource.GroupResource(), "graft")
+	failure = apierrors.NewAlreadyExists(resource.GroupResource(), "graft")
 	if r.later(); r.problem != "" {
 		t.Error(r.problem)
 	}

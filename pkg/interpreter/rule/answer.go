@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -356,15 +357,9 @@ func (r *retain) keepEach(q *question) (applied bool, err error) {
 		return false, unfit("%s: %s", r.both.list.at, errUnobserved)
 	}
 	came, _, err := r.both.items("the object", q.object.Original())
-	if err != nil {
-		return false, err
-	}
-	_, now, err := r.both.items("the object", q.object.Root())
-	if err != nil {
-		return false, err
-	}
-	_, observed, err := r.both.items("the observed object", q.observed.Root())
-	if err != nil {
+	_, now, errNow := r.both.items("the object", q.object.Root())
+	_, observed, errObserved := r.both.items("the observed object", q.observed.Root())
+	if err := cmp.Or(err, errNow, errObserved); err != nil {
 		return false, err
 	}
 	for i, item := range came {

@@ -23,10 +23,11 @@ type recorded struct {
 
 // record records a rule with the paths that it writes, in order, and reports paths that it writes twice.
 func (c *compiler) record(o interpreter.Operation, p place, when condition, claims ...claim) {
+	list := func(c claim) string { return c.Path[:strings.LastIndexByte(c.Path, '[')] }
 	for i, one := range claims {
 		switch earlier := slices.IndexFunc(claims[:i], one.same); {
 		case earlier < 0:
-		case sameList(one, claims[earlier]):
+		case list(one) == list(claims[earlier]):
 			c.add(one.place, source.DuplicateName, "%s is listed twice", one.text)
 		default:
 			c.add(one.place, WrittenTwice, "%s is also written at %s by the same rule", one.text, claims[earlier].Node.Position())
@@ -58,12 +59,6 @@ func (c *compiler) hidden() {
 func (e *entry) covers(o *entry) bool {
 	other := func(kind string) bool { return !slices.Contains(e.kinds, kind) }
 	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
-}
-
-// sameList reports whether two paths are in the same list.
-func sameList(a, b claim) bool {
-	list := func(c claim) string { return c.Path[:strings.LastIndexByte(c.Path, '[')] }
-	return list(a) == list(b)
 }
 
 // overridden reports writes that a later rule of the same document always overwrites. Rules of other documents

@@ -177,9 +177,10 @@ func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) *Conf
 	if dialect == api.KindReview {
 		w.ExploreReviewVersions = []string{api.Version}
 	} else {
-		w.InterpreterContextVersions, kinds = []string{api.Version}, interpreter.WithoutExcluded(kinds)
+		w.InterpreterContextVersions = []string{api.Version}
+		kinds = interpreter.WithoutExcluded(interpreter.Without(kinds, []string{string(interpreter.Prune)}))
 	}
-	w.Rules = rulesOf(kinds, registered(dialect))
+	w.Rules = rulesOf(kinds, dialect)
 	if dialect == api.KindReview {
 		for i := range w.Rules {
 			w.Rules[i].nameResources()
@@ -206,21 +207,14 @@ func Resource(k interpreter.Kind) string {
 	return guessed.Resource
 }
 
-// registered returns the names of the operations that a dialect registers. Karmada refuses Prune.
-func registered(dialect string) map[interpreter.Operation]string {
-	named := map[interpreter.Operation]string{}
-	for name, o := range api.Operations(dialect) {
-		if dialect != api.KindContext || o != interpreter.Prune {
-			named[o] = name
-		}
-	}
-	return named
-}
-
 // rulesOf returns rules for exactly the given kinds. It unites first the versions of a kind, then the kinds with the same
 // operations.
-func rulesOf(kinds []interpreter.Known, names map[interpreter.Operation]string) []Rule {
+func rulesOf(kinds []interpreter.Known, dialect string) []Rule {
 	var rules []Rule
+	names := map[interpreter.Operation]string{}
+	for name, o := range api.Operations(dialect) {
+		names[o] = name
+	}
 	for _, k := range kinds {
 		r := Rule{APIGroups: []string{k.Group}, APIVersions: []string{k.Version}, Kinds: []string{k.Kind.Kind}}
 		for _, o := range interpreter.Operations() {
