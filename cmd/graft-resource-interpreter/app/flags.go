@@ -94,19 +94,17 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) error {
 	l := &c.Limits
 	limits := [4]*int32{&l.Connections, &l.Streams, &l.Requests, &l.BodiesBytes}
+	f.certificate(set, c)
 	err := f.Override(set, &c.Logging, limits, map[string]func(){
 		"gardener":        func() { c.Profiles.Gardener = &f.gardener },
 		"listen":          func() { c.Server.Address = f.listen },
 		"metrics-address": func() { c.Metrics.Address = f.metricsAddress },
 		"kubeconfig":      func() { c.Kubernetes.Kubeconfig = f.kubeconfig },
 		"namespace":       func() { c.Kubernetes.Namespace = f.namespace },
+		"leader-election": func() { c.LeaderElection.Enabled = &f.leaderElection },
 	})
 	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
 	c.Profiles.Optional = append(c.Profiles.Optional, f.optional...)
-	f.certificate(set, c)
-	if set.Changed("leader-election") {
-		c.LeaderElection.Enabled = &f.leaderElection
-	}
 	return errors.Join(err, f.registration(set, c))
 }
 

@@ -29,8 +29,7 @@ type Store interface {
 	Read(ctx context.Context) (Stored, error)
 	// Write replaces the data if its version is still the given one. Otherwise it returns ErrConflict.
 	Write(ctx context.Context, data map[string][]byte, version string) error
-	// String returns a description for people.
-	String() string
+	fmt.Stringer // for people
 }
 
 // Stored is the content of a store. Version is empty if nothing is stored.

@@ -309,7 +309,7 @@ func (i *Installation) Check(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(i.checkFiles(), i.checkClusters(), i.checkRegistration()); err != nil {
+	if err := errors.Join(i.checkFiles(), i.checkClusters()); err != nil {
 		return err
 	}
 	for _, warning := range inForce.Warnings {
@@ -344,7 +344,7 @@ func (i *Installation) checkFiles() error {
 	return nil
 }
 
-// checkClusters reads the kubeconfigs, but contacts no cluster.
+// checkClusters reads the kubeconfigs, and checks that Karmada would accept the registration. It contacts no cluster.
 func (i *Installation) checkClusters() error {
 	check := func(field, kubeconfig string) error {
 		if _, err := i.cluster(kubeconfig); kubeconfig != "" && err != nil {
@@ -355,17 +355,9 @@ func (i *Installation) checkClusters() error {
 	err := check("kubernetes", i.Config.Kubernetes.Kubeconfig)
 	if r := i.Config.Registration; r != nil {
 		err = errors.Join(err, check("registration", r.Kubeconfig))
+		if wrong := i.endpoint(nil).Validate().ToAggregate(); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("registration: %w", wrong))
+		}
 	}
 	return err
-}
-
-// checkRegistration checks that Karmada would accept the registration.
-func (i *Installation) checkRegistration() error {
-	if i.Config.Registration == nil {
-		return nil
-	}
-	if err := i.endpoint(nil).Validate().ToAggregate(); err != nil {
-		return fmt.Errorf("registration: %w", err)
-	}
-	return nil
 }

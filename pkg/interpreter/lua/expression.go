@@ -500,22 +500,22 @@ func (w *writer) conditions(call ast.CallExpr) []ast.Expr {
 
 // sure reports whether a call fails only if an argument does.
 func (w *writer) sure(name string, arguments []ast.Expr) bool {
-	bools := func(e ast.Expr) bool { return !w.is(e, types.BoolKind) }
-	numbers := func(e ast.Expr) bool { return !w.is(e, types.IntKind, types.UintKind, types.DoubleKind) }
-	texts := func(e ast.Expr) bool { return !w.is(e, types.StringKind) }
+	all := func(kinds ...types.Kind) bool {
+		return !slices.ContainsFunc(arguments, func(e ast.Expr) bool { return !w.is(e, kinds...) })
+	}
 	switch name {
 	case operators.Equals, operators.NotEquals, operators.OptSelect, operators.OptIndex, "hasValue":
 		return true
 	case operators.LogicalNot:
-		return !slices.ContainsFunc(arguments, bools)
+		return all(types.BoolKind)
 	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
-		return !slices.ContainsFunc(arguments, numbers) || !slices.ContainsFunc(arguments, texts)
+		return all(types.IntKind, types.UintKind, types.DoubleKind) || all(types.StringKind)
 	case operators.In:
 		return arguments[1].Kind() == ast.ListKind
 	case "size":
 		return w.is(arguments[0], types.ListKind, types.MapKind, types.StringKind)
 	case "startsWith", "endsWith", "contains", "matches", "isSemver", "isQuantity":
-		return !slices.ContainsFunc(arguments, texts)
+		return all(types.StringKind)
 	}
 	return false
 }

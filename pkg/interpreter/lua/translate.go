@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -86,26 +85,15 @@ func (t *translator) versions(known interpreter.Known, all []interpreter.Known, 
 
 // open adds findings for rules that apply to all versions of a group if its versions are not known.
 func (t *translator) open(known interpreter.Known) {
+	named := func(kind source.Text) bool { return kind.Value == known.Kind.Kind }
 	for _, d := range t.documents {
 		for i, spec := range d.Kinds {
-			if spec.APIVersion.Value == known.Group+"/*" && slices.Contains(names(spec), known.Kind.Kind) {
+			if spec.APIVersion.Value == known.Group+"/*" && (named(spec.Kind) || slices.ContainsFunc(spec.Kinds, named)) {
 				p := place{Node: d.Node}.At("kinds").Item(i).At("apiVersion")
 				t.add(p.FindingOf(OpenVersions, "applies to all versions, but a customization of Karmada applies to one: list the versions of %s", known.Group))
 			}
 		}
 	}
-}
-
-// names returns the kinds that a section of a profile applies to.
-func names(spec v1alpha1.InterpretedKind) []string {
-	if spec.Kind.Value != "" {
-		return []string{spec.Kind.Value}
-	}
-	all := make([]string, len(spec.Kinds))
-	for i, name := range spec.Kinds {
-		all[i] = name.Value
-	}
-	return all
 }
 
 // The rules for findings of the translation.

@@ -11,6 +11,7 @@ package registration
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -97,9 +98,7 @@ type Registrar struct {
 
 // New returns a Registrar.
 func New(o Options) *Registrar {
-	if o.Metrics == nil {
-		o.Metrics = NewMetrics(prometheus.NewRegistry())
-	}
+	o.Metrics = cmp.Or(o.Metrics, NewMetrics(prometheus.NewRegistry()))
 	return &Registrar{Options: o, wide: true}
 }
 

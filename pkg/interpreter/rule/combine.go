@@ -7,6 +7,7 @@ package rule
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -288,12 +289,9 @@ func severity(status *document.Node, bad bool) int {
 
 // listOf writes a list of values as raw JSON.
 func listOf(items []*document.Node) []byte {
-	out := []byte{'['}
+	texts := make([][]byte, len(items))
 	for i, item := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, item.Raw()...)
+		texts[i] = item.Raw()
 	}
-	return append(out, ']')
+	return slices.Concat([]byte("["), bytes.Join(texts, []byte(",")), []byte("]"))
 }

@@ -55,8 +55,7 @@ func Variables(operation interpreter.Operation) []expression.Variable {
 	case interpreter.Retain:
 		return append(variables, expression.Variable{Name: "observed", Type: cel.DynType})
 	case interpreter.Aggregate:
-		members := expression.Variable{Name: "members", Object: memberType, Type: cel.ListType(memberType.Type())}
-		return append(variables, members)
+		return append(variables, expression.Variable{Name: "members", Object: memberType, Type: cel.ListType(memberType.Type())})
 	default:
 		return variables
 	}

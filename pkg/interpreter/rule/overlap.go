@@ -46,11 +46,9 @@ func (c *compiler) hidden() {
 		if rule.operation != interpreter.Health && rule.operation != interpreter.Replicas {
 			continue
 		}
-		for _, earlier := range c.recorded[:i] {
-			if earlier.always && earlier.operation == rule.operation && earlier.of.covers(rule.of) {
-				c.add(rule.place, source.NeverApplies, "never applies: the rule at %s always does", earlier.Node.Position())
-				break
-			}
+		hides := func(o recorded) bool { return o.always && o.operation == rule.operation && o.of.covers(rule.of) }
+		if earlier := slices.IndexFunc(c.recorded[:i], hides); earlier >= 0 {
+			c.add(rule.place, source.NeverApplies, "never applies: the rule at %s always does", c.recorded[earlier].Node.Position())
 		}
 	}
 }
@@ -68,22 +66,18 @@ func (c *compiler) overridden() {
 		for _, one := range rule.claims {
 			for _, later := range c.recorded[i+1:] {
 				again := slices.IndexFunc(later.claims, func(again claim) bool { return again.sure && again.same(one) })
-				if again >= 0 && later.always && later.operation == rule.operation && later.of.covers(rule.of) {
-					c.override(&rule, one, later.claims[again])
-					break
+				if again < 0 || !later.always || later.operation != rule.operation || !later.of.covers(rule.of) {
+					continue
 				}
+				if by := later.claims[again]; rule.always {
+					c.add(by.place, Conflict, "%s is also written at %s by a rule that always applies, like this one", by.text, one.Node.Position())
+				} else {
+					c.add(one.place, NoEffect, "%s is always overwritten at %s: move this rule after that one", one.text, by.Node.Position())
+				}
+				break
 			}
 		}
 	}
-}
-
-// override adds the finding for an overwritten path.
-func (c *compiler) override(earlier *recorded, one, again claim) {
-	if earlier.always {
-		c.add(again.place, Conflict, "%s is also written at %s by a rule that always applies, like this one", again.text, one.Node.Position())
-		return
-	}
-	c.add(one.place, NoEffect, "%s is always overwritten at %s: move this rule after that one", one.text, again.Node.Position())
 }
 
 // excluded reports components of kinds with revise, across documents and versions.

@@ -46,11 +46,10 @@ func word(n *document.Node) string { return words[n.Kind()] }
 
 // typeName returns the name of an expression result's type in messages.
 func typeName(value ref.Val) string {
-	name := value.Type().TypeName()
-	if name == types.NullType.TypeName() {
+	if value == types.NullValue {
 		return "null"
 	}
-	return "a " + name
+	return "a " + value.Type().TypeName()
 }
 
 // background is the context for evaluations at load time.

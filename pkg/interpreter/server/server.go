@@ -9,6 +9,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -56,9 +57,7 @@ type Server struct {
 // New listens on the address. Clients can connect, and wait until Serve is called. Serve or Close releases the address.
 // It fails if the address is in use or invalid.
 func New(ctx context.Context, o Options) (*Server, error) {
-	if o.Limits == (serving.Limits{}) {
-		o.Limits = DefaultLimits()
-	}
+	o.Limits = cmp.Or(o.Limits, DefaultLimits())
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.Address)
 	if err != nil {
 		return nil, fmt.Errorf("opening the address of the server: %w", err)
