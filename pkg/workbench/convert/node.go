@@ -5,29 +5,19 @@
 package convert
 
 import (
-	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
-// node compares an OperatingSystemConfig, which holds two targets: the kubelet and the rest of the node.
-func (d *differ) node() {
-	node, _ := target.Lookup("node")
-	d.owner = node
-	d.units()
-	d.files()
-}
-
-// kubelet runs a comparison for the target kubelet.
+// kubelet runs a comparison for the target kubelet, which is a part of an OperatingSystemConfig.
 func (d *differ) kubelet(compare func()) {
 	node := d.owner
 	d.owner, _ = target.Lookup("kubelet")
@@ -35,47 +25,58 @@ func (d *differ) kubelet(compare func()) {
 	d.owner = node
 }
 
-// units compares systemd units by their names.
-func (d *differ) units() {
-	l, ok := listsOf(treeAt(d.before, "spec"), treeAt(d.after, "spec"), "units", "name")
-	if !ok {
-		return
-	}
-	for _, name := range l.afterNames {
-		switch {
-		case equal(l.before[name], l.after[name]):
-		case name == target.KubeletUnit:
-			d.kubelet(func() { d.unit(nil, l.before[name], l.after[name]) })
+// units compares the systemd units of a node.
+func (d *differ) units(list fieldpath.Path, before, after any) bool {
+	pairs, ok := pairsOf(before, after, "name")
+	for _, i := range pairs {
+		switch path := itemOf(list, "name", i.name); {
+		case i.after == nil:
+			d.remove("fields", nil, path.String())
+		case i.name == target.KubeletUnit:
+			d.kubelet(func() { d.unit(path, nil, i) })
 		default:
-			d.unit([]argument{{"name", name}}, l.before[name], l.after[name])
+			d.unit(path, []argument{{"name", i.name}}, i)
 		}
 	}
-	drop(d.before, "spec", "units")
-	drop(d.after, "spec", "units")
+	return ok
 }
 
-// unit compares one unit; before is nil for a new one.
-func (d *differ) unit(fixed []argument, before, after tree) {
-	was, is := textAt(before, "content"), textAt(after, "content")
-	if was != is && (was == "" || !d.options(fixed, was, is)) {
-		d.add("unit", fixed, is, "content")
-	}
-	for _, field := range []string{"enable", "command"} {
-		if value, ok := after[field]; ok && !equal(before[field], value) {
-			d.add("unit", fixed, value, field)
+// unit compares one unit. Fields that the operation unit does not have remain for fields, which the engine refuses.
+func (d *differ) unit(path fieldpath.Path, fixed []argument, i pair) {
+	c := d.fields("fields")
+	c.own = func(p fieldpath.Path, before, after any) bool {
+		switch field := p[len(path):].String(); field {
+		case "content":
+			if after != nil && (before == nil || !d.options(fixed, textAt(before), textAt(after))) {
+				d.add("unit", fixed, after, field)
+			}
+			return after != nil
+		case "enable", "command":
+			if after != nil {
+				d.add("unit", fixed, after, field)
+			}
+			return after != nil
+		case "dropIns":
+			return d.dropIns(fixed, before, after)
+		default:
+			return field == "name"
 		}
 	}
-	dropIns, _ := listsOf(before, after, "dropIns", "name")
-	for _, name := range dropIns.beforeNames {
-		if dropIns.after[name] == nil {
-			d.add("unit", fixed, nil, "dropIns", name)
+	if i.before == nil {
+		i.before = tree{}
+	}
+	c.compare(path, i.before, i.after)
+}
+
+// dropIns compares the drop-ins of a unit; null removes one.
+func (d *differ) dropIns(fixed []argument, before, after any) bool {
+	pairs, ok := pairsOf(before, after, "name")
+	for _, i := range pairs {
+		if !equal(i.before, i.after) {
+			d.add("unit", fixed, i.after["content"], "dropIns", i.name)
 		}
 	}
-	for _, name := range dropIns.afterNames {
-		if !equal(dropIns.before[name], dropIns.after[name]) {
-			d.add("unit", fixed, textAt(dropIns.after[name], "content"), "dropIns", name)
-		}
-	}
+	return ok
 }
 
 // options compares a unit option by option; false where one of the texts cannot be read.
@@ -89,91 +90,69 @@ func (d *differ) options(fixed []argument, before, after string) bool {
 		old, errOld := was.Command("Service", "ExecStart")
 		now, errNow := is.Command("Service", "ExecStart")
 		if errOld == nil && errNow == nil {
-			d.flags(true, nil, flagsIn(&old.FlagList), flagsIn(&now.FlagList))
+			d.flags(true, nil, &old.FlagList, &now.FlagList)
 		}
 	}
-	had, has := optionsIn(was), optionsIn(is)
-	for _, key := range union(has, had) {
-		old, now := had[key], has[key]
-		section, option, _ := strings.Cut(key, "\x00")
-		if slices.Equal(old, now) || fixed == nil && option == "ExecStart" {
-			continue
-		}
-		in := append(slices.Clone(fixed), argument{"section", section})
-		switch {
-		case len(now) == 0:
-			d.remove("unit", in, option)
-		case len(now) > len(old) && slices.Equal(now[:len(old)], old) && (len(old) > 0 || strings.HasPrefix(option, "ExecStartP")):
-			d.add("unit", in, texts(now[len(old):]), "add", option)
-		default:
-			d.add("unit", in, texts(now), "set", option)
+	for _, section := range union(was.Sections(), is.Sections()) {
+		for _, option := range union(was.Options(section), is.Options(section)) {
+			if fixed == nil && option == "ExecStart" {
+				continue
+			}
+			in := append(slices.Clone(fixed), argument{"section", section})
+			switch old, now := was.Values(section, option), is.Values(section, option); {
+			case slices.Equal(old, now):
+			case len(now) == 0:
+				d.remove("unit", in, option)
+			case len(now) > len(old) && slices.Equal(now[:len(old)], old) && (len(old) > 0 || strings.HasPrefix(option, "ExecStartP")):
+				d.add("unit", in, oneOrMore(now[len(old):]), "add", option)
+			default:
+				d.add("unit", in, oneOrMore(now), "set", option)
+			}
 		}
 	}
 	return true
 }
 
-// optionsIn returns the values of all options by section and name.
-func optionsIn(u *systemd.Unit) map[string][]string {
-	options := map[string][]string{}
-	for _, section := range u.Sections() {
-		for line := range strings.SplitSeq(u.Text(), "\n") {
-			name, _, found := strings.Cut(line, "=")
-			if name = strings.TrimSpace(name); !found || name == "" {
-				continue
-			}
-			if values := u.Values(section, name); values != nil {
-				options[section+"\x00"+name] = values
-			}
-		}
-	}
-	return options
-}
-
 // files compares the files of a node by their paths.
-func (d *differ) files() {
-	l, ok := listsOf(treeAt(d.before, "spec"), treeAt(d.after, "spec"), "files", "path")
-	if !ok {
-		return
-	}
-	for _, name := range l.beforeNames {
-		if l.after[name] == nil {
-			d.add("file", nil, tree{"path": name, "remove": true})
-		}
-	}
-	for _, name := range l.afterNames {
-		if !equal(l.before[name], l.after[name]) && !d.fileText(name, l.before[name], l.after[name]) {
-			if value := fileArguments(name, l.after[name]); value != nil {
-				d.add("file", nil, value)
+func (d *differ) files(list fieldpath.Path, before, after any) bool {
+	pairs, ok := pairsOf(before, after, "path")
+	for _, i := range pairs {
+		fixed := []argument{{"path", i.name}}
+		switch {
+		case i.after == nil:
+			d.add("file", fixed, tree{"remove": true})
+		case equal(i.before, i.after), d.fileText(i):
+		default:
+			if value := fileArguments(i.after); value != nil {
+				d.add("file", fixed, value)
+			} else {
+				d.add("fields", nil, but(i.after, "path"), "set", itemOf(list, "path", i.name).String())
 			}
 		}
 	}
-	drop(d.before, "spec", "files")
-	drop(d.after, "spec", "files")
+	return ok
 }
 
 // fileText compares the text of a file by its content. It returns false if the whole file must be written.
-func (d *differ) fileText(name string, before, after tree) bool {
-	was, isText := inlineOf(before)
-	is, willBeText := inlineOf(after)
-	if !isText || !willBeText || !equal(before["permissions"], after["permissions"]) {
+func (d *differ) fileText(i pair) bool {
+	was, isText := inlineOf(i.before)
+	is, willBeText := inlineOf(i.after)
+	same := func(path ...string) bool { return equal(at(i.before, path...), at(i.after, path...)) }
+	if !isText || !willBeText || !same("permissions") || !same("content", "transmitUnencoded") {
 		return false
 	}
-	switch name {
+	switch i.name {
 	case target.KernelSettingsPath:
 		return d.settings(was, is)
 	case target.KubeletConfigurationPath:
 		return d.configuration(was, is)
 	}
-	return was == is || d.document([]argument{{"file", name}}, was, is, path.Ext(name) == ".json")
+	return was == is || d.document(argument{"file", i.name}, i.name, was, is)
 }
 
 // inlineOf returns the text of a file's content; false where it has none that is UTF-8.
 func inlineOf(file tree) (string, bool) {
-	inline := treeAt(file, "content", "inline")
-	if inline == nil {
-		return "", false
-	}
-	parsed, err := document.Parse(rawOf(inline))
+	parsed, err := document.Parse(rawOf(at(file, "content", "inline")))
 	if err != nil {
 		return "", false
 	}
@@ -185,51 +164,22 @@ func inlineOf(file tree) (string, bool) {
 }
 
 // fileArguments returns the arguments of the operation file for a whole file; nil where it cannot write the file.
-func fileArguments(name string, file tree) tree {
-	out := tree{"path": name}
-	if mode, ok := file["permissions"].(json.Number); ok {
-		number, err := strconv.ParseUint(mode.String(), 10, 12)
-		if err != nil {
-			return nil
-		}
-		out["permissions"] = octal(number)
+func fileArguments(file tree) tree {
+	out := but(treeAt(file, "content"), "inline")
+	if permissions, ok := file["permissions"]; ok {
+		out["permissions"] = permissions
 	}
-	content := treeAt(file, "content")
-	for _, field := range []string{"secretRef", "imageRef", "transmitUnencoded"} {
-		if value, ok := content[field]; ok {
-			out[field] = value
-		}
-	}
-	if inline := treeAt(content, "inline"); inline != nil {
+	if inline := treeAt(file, "content", "inline"); inline != nil {
 		text, isText := inlineOf(file)
 		if !isText {
 			return nil
 		}
-		if out["content"] = text; inline["encoding"] != nil && inline["encoding"] != "" {
+		if out["content"] = text; textAt(inline, "encoding") != "" {
 			out["encoding"] = inline["encoding"]
 		}
 	}
 	return out
 }
-
-// octal are the permissions of a file, which are written as octal digits.
-type octal uint64
-
-// modeOf returns the mode of a file in a volume as octal; other values as they are.
-func modeOf(key string, value any) any {
-	number, ok := value.(json.Number)
-	if !ok || key != "defaultMode" && key != "mode" {
-		return value
-	}
-	mode, err := strconv.ParseUint(number.String(), 10, 12)
-	if err != nil {
-		return value
-	}
-	return octal(mode)
-}
-
-// MarshalText writes 0755.
-func (o octal) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0%03o", uint64(o)), nil }
 
 // settings compares kernel settings; false where other lines differ.
 func (d *differ) settings(before, after string) bool {
@@ -266,36 +216,43 @@ func (d *differ) configuration(before, after string) bool {
 	if !ok || !isOk {
 		return false
 	}
-	d.kubelet(func() {
-		d.gates(treeAt(was, "featureGates"), treeAt(is, "featureGates"))
-		was, is := but(was, "featureGates"), but(is, "featureGates")
-		for field, now := range is {
-			if !equal(was[field], now) {
-				is[field] = changedMembers(was[field], now)
+	c := comparison{
+		own: func(p fieldpath.Path, was, is any) bool {
+			if p.String() != "featureGates" {
+				return false
 			}
-		}
-		d.named("configuration", was, is)
-	})
+			d.gates(treeAt(was), treeAt(is))
+			return true
+		},
+		set: func(p fieldpath.Path, value any) {
+			d.add("configuration", nil, value, append([]string{"set"}, p.Keys()...)...)
+		},
+		remove: func(p fieldpath.Path) {
+			switch {
+			case len(p) == 1:
+				d.remove("configuration", nil, p[0].Key)
+			case p[len(p)-1].By == "": // Lists are replaced.
+				d.add("configuration", nil, nil, append([]string{"set"}, p.Keys()...)...)
+			}
+		},
+	}
+	d.kubelet(func() { c.compare(nil, was, is) })
 	return true
 }
 
-// changedMembers returns the value to merge; removed members are null.
-func changedMembers(before, after any) any {
-	was, wasTree := before.(tree)
-	is, isTree := after.(tree)
-	if !wasTree || !isTree {
-		return after
+// document compares the fields of a YAML or JSON document inside the object; false where one of the values is none.
+func (d *differ) document(where argument, name string, before, after any) bool {
+	was, ok := yamlTree(textAt(before))
+	is, isOk := yamlTree(textAt(after))
+	if !ok || !isOk {
+		return false
 	}
-	out := tree{}
-	for _, key := range union(is, was) {
-		switch now, has := is[key]; {
-		case !has:
-			out[key] = nil
-		case !equal(was[key], now):
-			out[key] = changedMembers(was[key], now)
-		}
+	fixed := []argument{where}
+	if path.Ext(name) == ".json" {
+		fixed = append(fixed, argument{"format", "json"})
 	}
-	return out
+	d.fields("document", fixed...).compare(nil, was, is)
+	return true
 }
 
 // yamlTree reads a YAML document that the engine can edit; false for another text.
@@ -308,11 +265,7 @@ func yamlTree(text string) (tree, bool) {
 		return nil, false
 	}
 	value, _ := parsed.Get()
-	members, ok := value.(tree)
-	if !ok || len(members) == 0 {
-		return nil, false
-	}
 	// As JSON, so that numbers are as in an object.
-	read, err := decodeTree(rawOf(members))
-	return read, err == nil
+	read, err := decodeTree(rawOf(value))
+	return read, err == nil && len(read) > 0
 }

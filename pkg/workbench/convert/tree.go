@@ -11,6 +11,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // tree is a JSON object, decoded with numbers as they are written.
@@ -20,32 +23,66 @@ type tree = map[string]any
 func decodeTree(raw []byte) (tree, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	var t tree
+	t := tree{}
 	if err := decoder.Decode(&t); err != nil {
 		return nil, fmt.Errorf("reading an object: %w", err)
 	}
-	if t == nil {
-		return tree{}, nil
-	}
-	return withoutNulls(t).(tree), nil
+	clean(t, nil)
+	return t, nil
 }
 
-func withoutNulls(value any) any {
+// decodeObject reads an object without the parts that kube-apiserver and controllers write, the defaults of containers,
+// and the annotations that are derived from volumes.
+func decodeObject(raw []byte) (tree, error) {
+	t, err := decodeTree(raw)
+	if err != nil {
+		return nil, err
+	}
+	delete(t, "status")
+	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"} {
+		delete(treeAt(t, "metadata"), field)
+	}
+	for _, path := range [][]string{{"metadata", "annotations"}, {"spec", "template", "metadata", "annotations"}} {
+		maps.DeleteFunc(treeAt(t, path...), func(key string, _ any) bool {
+			return strings.HasPrefix(key, target.ReferencePrefix) || strings.HasPrefix(key, "graft.provider.extensions.gardener.cloud/") ||
+				key == "kubectl.kubernetes.io/last-applied-configuration" || key == "deployment.kubernetes.io/revision"
+		})
+	}
+	for _, list := range []string{"containers", "initContainers"} {
+		clean(at(t, "spec", "template", "spec", list), containerDefaults)
+	}
+	return t, nil
+}
+
+// containerDefaults are the values that the API server writes into containers for absent fields
+// (kubernetes: pkg/apis/core/v1/defaults.go).
+var containerDefaults = tree{
+	"terminationMessagePath":   "/dev/termination-log",
+	"terminationMessagePolicy": "File",
+	"resources":                tree{},
+	"protocol":                 "TCP",
+	"scheme":                   "HTTP",
+	"apiVersion":               "v1",
+	"timeoutSeconds":           json.Number("1"),
+	"periodSeconds":            json.Number("10"),
+	"successThreshold":         json.Number("1"),
+	"failureThreshold":         json.Number("3"),
+}
+
+// clean deletes the members of all objects in a value that are null or have their default.
+func clean(value any, defaults tree) {
 	switch value := value.(type) {
 	case tree:
-		for key, member := range value {
-			if member == nil {
-				delete(value, key)
-				continue
-			}
-			value[key] = withoutNulls(member)
-		}
+		maps.DeleteFunc(value, func(key string, member any) bool {
+			clean(member, defaults)
+			known, ok := defaults[key]
+			return member == nil || ok && equal(known, member)
+		})
 	case []any:
-		for i := range value {
-			value[i] = withoutNulls(value[i])
+		for _, item := range value {
+			clean(item, defaults)
 		}
 	}
-	return value
 }
 
 // at returns the value at a path of members; nil where there is none.
@@ -63,47 +100,22 @@ func treeAt(value any, path ...string) tree {
 	return found
 }
 
+// listAt returns the list at a path; nil where there is none.
+func listAt(value any, path ...string) []any {
+	found, _ := at(value, path...).([]any)
+	return found
+}
+
 // textAt returns the string at a path; empty where there is none.
 func textAt(value any, path ...string) string {
 	text, _ := at(value, path...).(string)
 	return text
 }
 
-// drop removes the value at a path, and the objects around it that become empty.
-func drop(t tree, path ...string) {
-	for last := len(path) - 1; last >= 0; last-- {
-		parent := treeAt(t, path[:last]...)
-		if _, there := parent[path[last]]; !there {
-			return
-		}
-		if delete(parent, path[last]); len(parent) > 0 {
-			return
-		}
-	}
-}
-
-// keyed returns the items of a list by a member that is unique, with their order; false where it is not.
-func keyed(list any, key string) (map[string]tree, []string, bool) {
-	items, ok := list.([]any)
-	if !ok && list != nil {
-		return nil, nil, false
-	}
-	byKey := map[string]tree{}
-	var order []string
-	for _, item := range items {
-		name, ok := at(item, key).(string)
-		if _, twice := byKey[name]; !ok || twice {
-			return nil, nil, false
-		}
-		byKey[name] = item.(tree)
-		order = append(order, name)
-	}
-	return byKey, order, true
-}
-
 // but returns an object without some of its members.
 func but(t tree, keys ...string) tree {
-	out := maps.Clone(t)
+	out := tree{}
+	maps.Copy(out, t)
 	for _, key := range keys {
 		delete(out, key)
 	}
@@ -112,15 +124,14 @@ func but(t tree, keys ...string) tree {
 
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-// union returns the keys of two objects: those of the first, then those that only the second has, each sorted.
-func union[V any](a, b map[string]V) []string {
-	keys := slices.Sorted(maps.Keys(a))
-	for _, key := range slices.Sorted(maps.Keys(b)) {
-		if _, ok := a[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+// keys returns the names of the members of both objects, sorted.
+func keys(a, b tree) []string {
+	return union(slices.Collect(maps.Keys(a)), slices.Collect(maps.Keys(b)))
+}
+
+// union returns the texts of both lists, sorted, each once.
+func union(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 // rawOf returns a value as JSON, with sorted members.
@@ -133,34 +144,37 @@ func rawOf(value any) []byte {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// defaults are the values that the API server writes into containers for absent fields
-// (kubernetes: pkg/apis/core/v1/defaults.go).
-var defaults = map[string]any{
-	"terminationMessagePath":   "/dev/termination-log",
-	"terminationMessagePolicy": "File",
-	"resources":                tree{},
-	"protocol":                 "TCP",
-	"scheme":                   "HTTP",
-	"apiVersion":               "v1",
-	"timeoutSeconds":           json.Number("1"),
-	"periodSeconds":            json.Number("10"),
-	"successThreshold":         json.Number("1"),
-	"failureThreshold":         json.Number("3"),
+// pair is an item of a list before and after; nil where the list does not have it.
+type pair struct {
+	name          string
+	before, after tree
 }
 
-// forgetDefaults deletes the defaults of the API server from a container or a list of containers.
-func forgetDefaults(value any) {
-	switch value := value.(type) {
-	case tree:
-		for name, member := range value {
-			if known, ok := defaults[name]; ok && equal(known, member) {
-				delete(value, name)
-			}
-			forgetDefaults(member)
+// pairsOf joins the items of two lists by a member: those before in their order, then new ones. It returns false unless
+// the member distinguishes the items of each list.
+func pairsOf(before, after any, key string) ([]pair, bool) {
+	var pairs []pair
+	for side, list := range []any{before, after} {
+		items, isList := list.([]any)
+		if !isList && list != nil {
+			return nil, false
 		}
-	case []any:
-		for _, item := range value {
-			forgetDefaults(item)
+		for _, item := range items {
+			name, named := at(item, key).(string)
+			i := slices.IndexFunc(pairs, func(p pair) bool { return p.name == name })
+			if i < 0 {
+				i = len(pairs)
+				pairs = append(pairs, pair{name: name})
+			}
+			slot := &pairs[i].before
+			if side == 1 {
+				slot = &pairs[i].after
+			}
+			if !named || *slot != nil {
+				return nil, false
+			}
+			*slot = item.(tree)
 		}
 	}
+	return pairs, true
 }
