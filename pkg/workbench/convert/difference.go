@@ -58,12 +58,12 @@ func places() []place {
 		{"metadata.annotations", target.Metadata, texts("annotations")},
 		{"spec.template.metadata.labels", target.PodTemplate, texts("podLabels")},
 		{"spec.template.metadata.annotations", target.PodTemplate, texts("podAnnotations")},
-		{"spec.template.spec.containers", target.PodTemplate, (*differ).containers},
+		{"spec.template.spec.containers", target.PodTemplate, mergedItems("containers", "name")},
 		{"spec.template.spec.volumes", target.PodTemplate, (*differ).volumes},
 		{"spec.storageClass", target.Storage, storage("class")},
 		{"spec.storageCapacity", target.Storage, storage("capacity")},
 		{"spec.volumeClaimTemplates", target.Storage, (*differ).claims},
-		{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, (*differ).policies},
+		{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, mergedItems("containerPolicies", "containerName")},
 		{"spec.units", target.Units, (*differ).units},
 		{"spec.files", target.Files, (*differ).files},
 	}
@@ -78,15 +78,13 @@ func (d *differ) compareOwn(c comparison, p fieldpath.Path, before, after any) b
 	case kind == "ConfigMap" && len(p) == 2 && p[0].Key == "data":
 		return d.document(argument{"at", p.String()}, p[1].Key, before, after)
 	}
-	was, is := treeAt(before), treeAt(after)
-	isNew := before == nil && is != nil || after == nil && was != nil
 	for _, place := range places() {
 		switch {
 		case !d.subject.form.Has(place.parts):
 		case path == place.path:
 			return place.compare(d, p, before, after)
-		case isNew && strings.HasPrefix(place.path, path+"."):
-			c.compare(p, was, is) // The object holds such a part: one state is an empty object.
+		case before == nil && treeAt(after) != nil && strings.HasPrefix(place.path, path+"."):
+			c.compare(p, tree{}, after) // The new object holds such a part.
 			return true
 		}
 	}

@@ -81,14 +81,6 @@ func (e *entry) purposes() []string {
 	return union(purposes, nil)
 }
 
-// appliesTo reports whether a rule of the entry applies to an object.
-func (e *entry) appliesTo(s *subject) bool {
-	if e.owner.Purposed {
-		return slices.Contains(e.purposes(), s.purpose)
-	}
-	return sameTarget(e.owner, s.target)
-}
-
 // sameTarget reports whether two targets are the same, or select the same objects that the contract does not name.
 func sameTarget(a, b *target.Target) bool { return a.Name == b.Name && a.Forms[0] == b.Forms[0] }
 
@@ -136,9 +128,9 @@ func arrange(all []*entry) [][]*entry {
 	return rules
 }
 
-// order returns a text that sorts the rules of a profile: containers are added before they are changed.
+// order returns a text that sorts the rules of a set: containers are added before they are changed.
 func (e *entry) order() string {
 	first := []string{"machineControllerManagerProvider", "containers"}
 	rank := slices.Index(slices.Concat(first, operation.Names()), e.operation)
-	return fmt.Sprintf("%d %t %s %03d %s", slices.Index(target.Sets(), e.set()), e.owner.Other, e.owner.Name, rank, e.group())
+	return fmt.Sprintf("%t %s %03d %s", e.owner.Other, e.owner.Name, rank, e.group())
 }

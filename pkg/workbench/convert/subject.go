@@ -7,6 +7,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -105,28 +106,23 @@ func newSubject(before, after manifest.Object) (*subject, error) {
 	return s, nil
 }
 
-// constraint returns the range of the versions that the objects have. It is empty if an object has none that matters,
-// or a version is not in the tables.
+// constraint returns the range of the versions of the objects. It is empty for a garden, for an older Gardener, and for
+// versions that are unknown.
 func constraint(subjects []*subject, o Options) string {
-	var first, last uint64
+	var minors []kubeflags.Minor
 	for _, s := range subjects {
 		if s.garden || o.Generation != contract.Today {
 			return ""
 		}
-		version, err := semver.StrictNewVersion(s.version)
-		if err != nil {
-			continue
+		if version, err := semver.StrictNewVersion(s.version); err == nil {
+			minors = append(minors, kubeflags.Minor(version.Minor()))
 		}
-		if first == 0 || version.Minor() < first {
-			first = version.Minor()
-		}
-		last = max(last, version.Minor())
 	}
 	known := kubeflags.Versions()
-	if first == 0 || first < uint64(known[0]) || last > uint64(known[len(known)-1]) {
+	if len(minors) == 0 || slices.Min(minors) < known[0] || slices.Max(minors) > known[len(known)-1] {
 		return ""
 	}
-	return fmt.Sprintf(">= 1.%d, < 1.%d", first, last+1)
+	return fmt.Sprintf(">= %s, < %s", slices.Min(minors), slices.Max(minors)+1)
 }
 
 // factsOf returns the facts of a shoot or a garden with these objects: its provider, version and worker pool.

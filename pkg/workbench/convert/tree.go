@@ -112,6 +112,15 @@ func textAt(value any, path ...string) string {
 	return text
 }
 
+// listOf returns texts as a JSON list.
+func listOf(texts []string) []any {
+	out := make([]any, len(texts))
+	for i, text := range texts {
+		out[i] = text
+	}
+	return out
+}
+
 // but returns an object without some of its members.
 func but(t tree, keys ...string) tree {
 	out := tree{}

@@ -16,32 +16,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
-// containers compares the containers of a pod template.
-func (d *differ) containers(p fieldpath.Path, before, after any) bool {
-	return d.mergedItems("containers", "name", p, before, after)
-}
-
-// policies compares the policies of a VerticalPodAutoscaler for containers.
-func (d *differ) policies(p fieldpath.Path, before, after any) bool {
-	return d.mergedItems("containerPolicies", "containerName", p, before, after)
-}
-
-// mergedItems compares the items of a list that an operation adds, removes and merges.
-func (d *differ) mergedItems(operation, key string, list fieldpath.Path, before, after any) bool {
-	pairs, ok := pairsOf(before, after, key)
-	for _, i := range pairs {
-		switch path := itemOf(list, key, i.name); {
-		case i.after == nil:
-			d.remove(operation, nil, i.name)
-		case i.before != nil && operation == "containers":
-			d.container(path, i)
-		case i.before != nil:
-			d.merged(operation, path).compare(path, i.before, i.after)
-		case !d.sidecar(i.name, i.after):
-			d.add(operation, nil, but(i.after, key), "set", i.name)
+// mergedItems returns a comparison of the items of a list that an operation adds, removes and merges.
+func mergedItems(operation, key string) func(*differ, fieldpath.Path, any, any) bool {
+	return func(d *differ, list fieldpath.Path, before, after any) bool {
+		pairs, ok := pairsOf(before, after, key)
+		for _, i := range pairs {
+			switch path := itemOf(list, key, i.name); {
+			case i.after == nil:
+				d.remove(operation, nil, i.name)
+			case i.before != nil && operation == "containers":
+				d.container(path, i)
+			case i.before != nil:
+				d.merged(operation, path).compare(path, i.before, i.after)
+			case !d.sidecar(i.name, i.after):
+				d.add(operation, nil, but(i.after, key), "set", i.name)
+			}
 		}
+		return ok
 	}
-	return ok
 }
 
 // merged returns a comparison of an item that an operation merges; fields removes its members.
@@ -233,9 +225,5 @@ func oneOrMore(values []string) any {
 	if len(values) == 1 {
 		return values[0]
 	}
-	list := make([]any, len(values))
-	for i, value := range values {
-		list[i] = value
-	}
-	return list
+	return listOf(values)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // lineWidth is the greatest length of a mapping or a list in one line.
@@ -34,20 +35,25 @@ func (p *proposer) write(rules [][]*entry) ([]byte, error) {
 		put(head, &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: p.kubernetes}, "kubernetes")
 	}
 	documents := []*yaml.Node{head}
-	var set, targets *yaml.Node
-	for i, rule := range rules {
-		e := rule[0]
-		newSet := i == 0 || rules[i-1][0].set() != e.set()
-		if newSet {
-			set = mapping()
+	for _, name := range target.Sets() {
+		set := mapping()
+		for i, rule := range rules {
+			switch e := rule[0]; {
+			case e.set() != name:
+			case !e.owner.Other:
+				put(set, ruleNode(rule), e.owner.Name, item)
+			default:
+				if i == 0 || !sameTarget(rules[i-1][0].owner, e.owner) {
+					put(set, objectNode(e.owner.Forms[0]), v1alpha1.ObjectsField, item)
+				}
+				objects := set.Content[len(set.Content)-1].Content
+				put(objects[len(objects)-1], ruleNode(rule), "rules", item)
+			}
+		}
+		if len(set.Content) > 0 {
 			documents = append(documents, mapping())
-			put(documents[len(documents)-1], set, string(e.set()))
+			put(documents[len(documents)-1], set, string(name))
 		}
-		if newSet || !sameTarget(rules[i-1][0].owner, e.owner) {
-			targets = &yaml.Node{Kind: yaml.SequenceNode}
-			addTarget(set, e, targets)
-		}
-		targets.Content = append(targets.Content, p.ruleNode(rule))
 	}
 	var out bytes.Buffer
 	for i, document := range documents {
@@ -64,13 +70,8 @@ func (p *proposer) write(rules [][]*entry) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// addTarget adds the list of a target's rules to a set.
-func addTarget(set *yaml.Node, e *entry, rules *yaml.Node) {
-	if !e.owner.Other {
-		put(set, rules, e.owner.Name)
-		return
-	}
-	form := e.owner.Forms[0]
+// objectNode returns an object that the contract does not name, without rules.
+func objectNode(form target.Form) *yaml.Node {
 	gvk := schema.GroupVersionKind{Group: form.Group, Version: form.Version, Kind: form.Kind}
 	object := mapping()
 	put(object, text(gvk.GroupVersion().String()), "apiVersion")
@@ -79,19 +80,14 @@ func addTarget(set *yaml.Node, e *entry, rules *yaml.Node) {
 	if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural.Resource != strings.ToLower(form.Kind)+"s" {
 		put(object, text(plural.Resource), "resource")
 	}
-	put(object, rules, "rules")
-	put(set, object, v1alpha1.ObjectsField, item)
+	return object
 }
 
-// ruleNode returns a rule as YAML. A comment counts the objects if only some objects of the target have the difference.
-func (p *proposer) ruleNode(rule []*entry) *yaml.Node {
+// ruleNode returns a rule as YAML.
+func ruleNode(rule []*entry) *yaml.Node {
 	e, node := rule[0], mapping()
 	if purposes := e.purposes(); len(purposes) > 0 && !slices.Equal(purposes, []string{"reconcile"}) {
-		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, purpose := range purposes {
-			list.Content = append(list.Content, text(purpose))
-		}
-		put(node, list, "purposes")
+		put(node, compact(nodeOf(listOf(purposes)), 0), "purposes")
 	}
 	arguments := mapping()
 	for _, fixed := range e.fixed {
@@ -101,18 +97,6 @@ func (p *proposer) ruleNode(rule []*entry) *yaml.Node {
 		put(arguments, nodeOf(e.value), e.path...)
 	}
 	put(node, compact(arguments, len(e.operation)), e.operation)
-	with, all := 0, 0
-	for _, s := range p.subjects {
-		if e.appliesTo(s) {
-			all++
-			if slices.Contains(e.in, s) {
-				with++
-			}
-		}
-	}
-	if with < all {
-		node.HeadComment = fmt.Sprintf("Seen in %d of %d objects; a condition (when) has to select them.", with, all)
-	}
 	return node
 }
 
