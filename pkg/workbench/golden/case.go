@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -66,7 +67,8 @@ func (c *Case) ID() string { return c.Suite + "/" + c.Name }
 
 // Test runs a case that was prepared. Several are run at the same time.
 type Test interface {
-	Run(ctx context.Context) Outcome
+	// Run fails if the case could not be run.
+	Run(ctx context.Context) (Outcome, error)
 }
 
 // Outcome is the result of a case.
@@ -75,8 +77,8 @@ type Outcome struct {
 	Failures []Failure
 	// Content is for the golden file of the case, if it has one. If empty, there should be no file.
 	Content []byte
-	// Golden is the comparison with this file, which Run makes.
-	Golden *Golden
+	// Golden is the failure of this file, if its content differs. Run compares it.
+	Golden *Failure
 	// Err is the reason why the case could not be run, or nil.
 	Err error
 	// Rules lists the outcomes of the rules, for the coverage.
@@ -102,24 +104,15 @@ type Failure struct {
 	Diff string `json:"diff,omitempty"`
 }
 
-// Golden is a golden file.
-type Golden struct {
-	Path string
-	// Same means that the file has the actual content.
-	Same bool
-	// Failure says how the file differs.
-	Failure Failure
-}
-
 // OK reports whether the case passes.
 func (o *Outcome) OK() bool { return o.Err == nil && len(o.AllFailures()) == 0 }
 
 // AllFailures returns all failures, including golden files.
 func (o *Outcome) AllFailures() []Failure {
-	if o.Golden == nil || o.Golden.Same {
+	if o.Golden == nil {
 		return o.Failures
 	}
-	return append(o.Failures[:len(o.Failures):len(o.Failures)], o.Golden.Failure)
+	return append(slices.Clone(o.Failures), *o.Golden)
 }
 
 // Options say how cases are run.
@@ -139,18 +132,14 @@ type Result struct {
 	Took time.Duration
 }
 
-// Prepare prepares all cases at once. It fails if a Tester cannot prepare its cases.
+// Prepare prepares all cases at once. It fails if a Kind cannot prepare its cases.
 func Prepare(ctx context.Context, cases []*Case) error {
 	byKind := map[Kind][]*Case{}
-	var order []Kind
 	for _, c := range cases {
-		if byKind[c.kind] == nil {
-			order = append(order, c.kind)
-		}
 		byKind[c.kind] = append(byKind[c.kind], c)
 	}
-	for _, kind := range order {
-		if err := kind.Prepare(ctx, byKind[kind]); err != nil {
+	for kind, cases := range byKind {
+		if err := kind.Prepare(ctx, cases); err != nil {
 			return err
 		}
 	}
@@ -172,7 +161,9 @@ func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
 				return ctx.Err()
 			}
 			began := o.Now()
-			results[i] = Result{Case: c, Outcome: c.Test.Run(ctx)}
+			outcome, err := c.Test.Run(ctx)
+			outcome.Err = err
+			results[i] = Result{Case: c, Outcome: outcome}
 			results[i].hold()
 			results[i].Took = o.Now().Sub(began)
 			lock.Lock()
@@ -203,7 +194,7 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 		switch {
 		case (r.Err != nil || len(r.Failures) > 0) && r.Case.Golden != "":
 			updated.Kept = append(updated.Kept, r.Case)
-		case r.Golden == nil || r.Golden.Same:
+		case r.Golden == nil:
 		case ctx.Err() != nil:
 			return updated, ctx.Err()
 		default:
@@ -221,16 +212,17 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 }
 
 func (u *Updated) put(r *Result, prune bool) error {
-	path := r.Golden.Path
 	if len(r.Content) == 0 {
-		r.Golden.Same = prune
-		return u.remove(path, prune)
+		if prune {
+			r.Golden = nil
+		}
+		return u.remove(r.Case.Golden, prune)
 	}
-	r.Golden.Same = true
-	if err := whole.WriteDeep(path, r.Content); err != nil {
+	r.Golden = nil
+	if err := whole.WriteDeep(r.Case.Golden, r.Content); err != nil {
 		return fmt.Errorf("writing a golden file: %w", err)
 	}
-	u.Written = append(u.Written, path)
+	u.Written = append(u.Written, r.Case.Golden)
 	return nil
 }
 
@@ -251,20 +243,20 @@ func (r *Result) hold() {
 	if r.Case.Golden == "" || r.Err != nil {
 		return
 	}
-	g := &Golden{Path: r.Case.Golden, Failure: Failure{At: source.Position{File: r.Case.Golden}}}
-	switch want, err := Read(g.Path); {
+	differs := Failure{At: source.Position{File: r.Case.Golden}}
+	switch want, err := Read(r.Case.Golden); {
 	case errors.Is(err, fs.ErrNotExist):
-		g.Failure.Message = "the golden file is missing; graft test --update writes it"
+		differs.Message = "the golden file is missing; graft test --update writes it"
 	case err != nil:
 		r.Outcome = Outcome{Err: fmt.Errorf("reading a golden file: %w", err)}
 		return
 	case bytes.Equal(want, r.Content):
-		g.Same = true
+		return
 	default:
-		g.Failure.Message = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
-		g.Failure.Diff = textDiff(string(want), string(r.Content))
+		differs.Message = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
+		differs.Diff = textDiff(string(want), string(r.Content))
 	}
-	r.Golden = g
+	r.Golden = &differs
 }
 
 // textDiff returns the differing lines with two lines of context.

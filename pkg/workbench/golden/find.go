@@ -25,8 +25,8 @@ import (
 // ErrNoTests means that there is nothing to run.
 var ErrNoTests = errors.New("no tests")
 
-// ProfileFile is the name of a profile in the folder of its tests or above it.
-const ProfileFile = "profile.yaml"
+// profileFile is the name of a profile in the folder of its tests or above it.
+const profileFile = "profile.yaml"
 
 // Found are the tests below some paths.
 type Found struct {
@@ -50,7 +50,11 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 	if len(f.found.Cases) == 0 {
 		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %s", ErrNoTests, strings.Join(paths, ", "), tables(kinds))
 	}
-	f.found.Stale = f.stale()
+	held := map[string]bool{}
+	for _, c := range f.found.Cases {
+		held[c.Golden] = true
+	}
+	f.found.Stale = slices.DeleteFunc(f.found.Stale, func(path string) bool { return held[path] })
 	return &f.found, nil
 }
 
@@ -75,7 +79,6 @@ func (f *Found) Only(pattern *regexp.Regexp) (*Found, error) {
 type finder struct {
 	kinds    []Kind
 	found    Found
-	held     []string
 	findings source.Findings
 	// seen are the files that were read: paths may overlap.
 	seen map[string]bool
@@ -86,85 +89,66 @@ func (f *finder) path(path string) error {
 	if err != nil {
 		return err
 	}
-	if !info.IsDir() {
-		before := len(f.found.Cases) + len(f.findings)
-		if err := f.file(path); err != nil || len(f.found.Cases)+len(f.findings) > before || f.seen[path] {
+	files := []string{path}
+	if info.IsDir() {
+		if files, err = manifest.Below(path, folder.IsYAML); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
 	}
-	names, err := manifest.Below(path, folder.IsYAML)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if err := f.file(name); err != nil {
+	for _, name := range files {
+		some, err := f.file(name)
+		if err != nil {
 			return err
+		}
+		if !some && !info.IsDir() {
+			return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
 		}
 	}
 	return nil
 }
 
-// file reads the tables of a file; other documents are no tests.
-func (f *finder) file(path string) error {
+// file reads the tables of a file, and reports whether there are any; other documents are no tests.
+func (f *finder) file(path string) (some bool, err error) {
 	data, err := Read(path)
 	if err != nil || !slices.ContainsFunc(f.kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Profile()+"Test")) }) {
-		return err
+		return false, err
 	}
 	if f.seen[path] {
-		return nil
+		return true, nil
 	}
 	f.seen[path] = true
 	nodes, findings := source.Parse(source.File{Name: path, Data: data})
-	f.findings = append(f.findings, findings...)
 	if len(findings) > 0 {
-		return nil
+		f.findings = append(f.findings, findings...)
+		return true, nil
 	}
 	for _, node := range nodes {
+		written := node.Get("kind")
 		for _, kind := range f.kinds {
-			if kindOf(node) == kind.Profile()+"Test" {
-				suite, findings := kind.Table(node)
-				f.add(kind, suite, findings)
+			if written.Absent() || written.Value != kind.Profile()+"Test" {
+				continue
 			}
+			suite, findings := kind.Table(node)
+			for _, c := range suite.Cases {
+				c.kind = kind
+			}
+			f.found.Cases = append(f.found.Cases, suite.Cases...)
+			f.found.Stale = append(f.found.Stale, suite.Held...)
+			f.findings = append(f.findings, findings...)
+			some = true
 		}
 	}
-	return nil
+	return some, nil
 }
 
-func kindOf(document source.Node) string {
-	for _, field := range document.Fields() {
-		if field.Key.Value == "kind" {
-			return field.Value.Value
-		}
-	}
-	return ""
-}
-
-func (f *finder) add(kind Kind, suite Suite, findings source.Findings) {
-	for _, c := range suite.Cases {
-		c.kind = kind
-	}
-	f.found.Cases = append(f.found.Cases, suite.Cases...)
-	f.held = append(f.held, suite.Held...)
-	f.findings = append(f.findings, findings...)
-}
-
-func (f *finder) stale() []string {
-	held := map[string]bool{}
-	for _, c := range f.found.Cases {
-		held[c.Golden] = true
-	}
-	return slices.DeleteFunc(f.held, func(path string) bool { return held[path] })
-}
-
-// NearestProfile returns the profile.yaml in a folder or its nearest ancestor with one.
-func NearestProfile(folder string) (string, bool) {
+// nearestProfile returns the profile.yaml in a folder or its nearest ancestor with one.
+func nearestProfile(folder string) (string, bool) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return "", false
 	}
 	for up := folder; ; up = filepath.Join(up, "..") {
-		path := filepath.Join(up, ProfileFile)
+		path := filepath.Join(up, profileFile)
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
 			return path, true
 		}
@@ -186,7 +170,7 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	folder := filepath.Dir(absolute)
-	if profile, ok := NearestProfile(folder); ok {
+	if profile, ok := nearestProfile(folder); ok {
 		folder = filepath.Dir(profile)
 	}
 	inside, err := filepath.Rel(folder, absolute)
@@ -206,18 +190,19 @@ var ErrNoProfile = errors.New("no profile: name it in profiles, put it as profil
 // Reader reads the cases of a table. It finds cases without a name, and names and golden files that several cases have.
 type Reader struct {
 	// Node is the table.
-	Node     source.Node
+	Node source.Node
+	// Profiles are the paths of the tested profiles: those that the table names, or else the given ones, or the nearest.
+	Profiles []string
 	Cases    []*Case
 	Findings source.Findings
 
-	names map[string]source.Position
 	// goldens are the names of cases by their golden files.
 	goldens map[string]string
 }
 
-// NewReader decodes a table. It has no cases if there are findings.
-func NewReader(table source.Node, into any) *Reader {
-	r := &Reader{Node: table, Findings: source.Decode(table, "", into), names: map[string]source.Position{}, goldens: map[string]string{}}
+// NewReader decodes a table. It has no cases if there are findings. The given profiles are for tables that name none.
+func NewReader(table source.Node, into any, given []string) *Reader {
+	r := &Reader{Node: table, Findings: source.Decode(table, "", into), Profiles: given, goldens: map[string]string{}}
 	want := v1alpha1.GroupVersion.String()
 	if version := table.Get("apiVersion"); version.Node == nil {
 		r.Findings = append(r.Findings, table.Finding("apiVersion", "is missing: must be %s", want))
@@ -232,21 +217,44 @@ func NewReader(table source.Node, into any) *Reader {
 		}
 		r.Findings = append(r.Findings, at.Finding("cases", "has no case"))
 	}
+	beside := filepath.Dir(table.File)
+	if named := table.Get("profiles").Items(); len(named) > 0 {
+		r.Profiles = make([]string, len(named))
+		for i, name := range named {
+			r.Profiles[i] = filepath.Join(beside, filepath.FromSlash(name.Value))
+		}
+	} else if nearest, ok := nearestProfile(beside); ok && len(given) == 0 {
+		r.Profiles = []string{nearest}
+	}
 	return r
 }
 
-// Begin reports whether a case of the table has a name of its own.
-func (r *Reader) Begin(of source.Node, name source.Text) bool {
-	switch earlier, twice := r.names[name.Value]; {
-	case name.Value == "":
-		r.Findings = append(r.Findings, of.Finding("cases", "a case has no name"))
-	case twice:
-		r.Findings = append(r.Findings, name.At.Finding("cases", "a case named %q already exists at %s", name.Value, earlier))
-	default:
-		r.names[name.Value] = name.At.Position()
-		return true
+// AddNew adds findings that are not there yet: those of all cells of a case, or of what several cases use.
+func (r *Reader) AddNew(findings source.Findings) {
+	for _, one := range findings {
+		if !slices.Contains(r.Findings, one) {
+			r.Findings = append(r.Findings, one)
+		}
 	}
-	return false
+}
+
+// Each yields the cases of the table that have a name of their own, with their index.
+func (r *Reader) Each(yield func(i int, of source.Node) bool) {
+	names := map[string]source.Position{}
+	for i, of := range r.Node.Get("cases").Items() {
+		name := of.Get("name")
+		if name.Absent() || name.Value == "" {
+			r.Findings = append(r.Findings, of.Finding("cases", "a case has no name"))
+			continue
+		}
+		if earlier, twice := names[name.Value]; twice {
+			r.Findings = append(r.Findings, name.Finding("cases", "a case named %q already exists at %s", name.Value, earlier))
+			continue
+		}
+		if names[name.Value] = name.Position(); !yield(i, of) {
+			return
+		}
+	}
 }
 
 // Add adds a case under a name that may be longer than the written one. The name of its golden file is empty if it has
@@ -273,25 +281,6 @@ func (r *Reader) End(endings ...string) (Suite, source.Findings) {
 
 // folder returns the folder with the golden files of the table.
 func (r *Reader) folder() string { return strings.TrimSuffix(r.Node.File, filepath.Ext(r.Node.File)) }
-
-// ProfilesFor returns the profiles of a test in a folder: those that it names, relative to the folder, or else the
-// given ones, or the nearest. It returns none if there is none.
-func ProfilesFor(folder string, named []source.Text, given []string) []string {
-	if len(named) > 0 {
-		paths := make([]string, len(named))
-		for i, name := range named {
-			paths[i] = filepath.Join(folder, filepath.FromSlash(name.Value))
-		}
-		return paths
-	}
-	if len(given) > 0 {
-		return given
-	}
-	if nearest, ok := NearestProfile(folder); ok {
-		return []string{nearest}
-	}
-	return nil
-}
 
 // filesIn returns the files with these suffixes in a folder, if it exists.
 func filesIn(folder string, endings ...string) ([]string, error) {

@@ -27,7 +27,7 @@ import (
 // outcome is a test with a known outcome.
 type outcome golden.Outcome
 
-func (o outcome) Run(context.Context) golden.Outcome { return golden.Outcome(o) }
+func (o outcome) Run(context.Context) (golden.Outcome, error) { return golden.Outcome(o), o.Err }
 
 func place(line int) source.Position {
 	return source.Position{File: "acme/tests/t.yaml", Line: line, Column: 3}
@@ -51,7 +51,7 @@ func results() []golden.Result {
 				{At: place(7), Subject: "Deployment a", Path: "flags.x", Want: "<1>", Got: "2\n3", By: []string{"acme/profile.yaml:3 a"}},
 				{At: place(8), Subject: "Deployment a", Message: "changes\nonce more", Diff: "- a\n+ b\n  c\n"},
 			},
-			Golden: &golden.Golden{Path: "want.diff", Failure: golden.Failure{At: source.Position{File: "want.diff"}, Message: "there is none"}},
+			Golden: &golden.Failure{At: source.Position{File: "want.diff"}, Message: "there is none"},
 		}),
 		of("acme/tests/t.yaml", "cannot be run", 9, golden.Outcome{Err: errors.New("profile.yaml:1:1: wrong\nprofile.yaml:2:1: too")}),
 		of("acme/tests", "folder", 1, golden.Outcome{Err: errors.New("profile.yaml:1:1: wrong\nprofile.yaml:2:1: too")}),
@@ -147,8 +147,8 @@ func TestUpdate(t *testing.T) {
 	write("stale", "old")
 	of := func(path, content string, o golden.Outcome) golden.Result {
 		o.Content = []byte(content)
-		if o.Err == nil {
-			o.Golden = &golden.Golden{Path: path, Same: path == "same"}
+		if o.Err == nil && path != "same" {
+			o.Golden = &golden.Failure{}
 		}
 		return golden.Result{Case: &golden.Case{Suite: "s", Name: path, Golden: path}, Outcome: o}
 	}

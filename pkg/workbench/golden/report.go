@@ -5,7 +5,6 @@
 package golden
 
 import (
-	"bytes"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -202,26 +201,6 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// suites returns the results by suite, in their order.
-func suites(results []Result) [][]*Result {
-	var (
-		order []string
-		by    = map[string][]*Result{}
-	)
-	for i := range results {
-		suite := results[i].Case.Suite
-		if !slices.Contains(order, suite) {
-			order = append(order, suite)
-		}
-		by[suite] = append(by[suite], &results[i])
-	}
-	grouped := make([][]*Result, len(order))
-	for i, suite := range order {
-		grouped[i] = by[suite]
-	}
-	return grouped
-}
-
 // jsonReport is the report for programs.
 type jsonReport struct {
 	Summary  Summary       `json:"summary"`
@@ -283,29 +262,28 @@ func (r *Result) json() jsonCase {
 
 // Elements of the JUnit report for GitLab, Jenkins and others.
 type (
+	junitCounts struct {
+		Name   string    `xml:"name,attr"`
+		Tests  int       `xml:"tests,attr"`
+		Fails  int       `xml:"failures,attr"`
+		Errors int       `xml:"errors,attr"`
+		Time   junitTime `xml:"time,attr"`
+	}
 	junitSuites struct {
-		XMLName xml.Name     `xml:"testsuites"`
-		Name    string       `xml:"name,attr"`
-		Tests   int          `xml:"tests,attr"`
-		Fails   int          `xml:"failures,attr"`
-		Errors  int          `xml:"errors,attr"`
-		Time    string       `xml:"time,attr"`
-		Suites  []junitSuite `xml:"testsuite"`
+		XMLName xml.Name `xml:"testsuites"`
+		junitCounts
+		Suites []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name   string      `xml:"name,attr"`
-		Tests  int         `xml:"tests,attr"`
-		Fails  int         `xml:"failures,attr"`
-		Errors int         `xml:"errors,attr"`
-		Time   string      `xml:"time,attr"`
-		Cases  []junitCase `xml:"testcase"`
+		junitCounts
+		Cases []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
 		Class   string        `xml:"classname,attr"`
 		Name    string        `xml:"name,attr"`
 		File    string        `xml:"file,attr,omitempty"`
 		Line    int           `xml:"line,attr,omitempty"`
-		Time    string        `xml:"time,attr"`
+		Time    junitTime     `xml:"time,attr"`
 		Failure *junitProblem `xml:"failure"`
 		Error   *junitProblem `xml:"error"`
 	}
@@ -314,38 +292,50 @@ type (
 		Type    string `xml:"type,attr"`
 		Text    string `xml:",cdata"`
 	}
+	junitTime time.Duration
 )
+
+// MarshalText returns the time in seconds.
+func (t junitTime) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%.3f", time.Duration(t).Seconds()), nil
+}
+
+func (c *junitCounts) add(one junitCase) {
+	c.Tests++
+	c.Time += one.Time
+	if one.Failure != nil {
+		c.Fails++
+	}
+	if one.Error != nil {
+		c.Errors++
+	}
+}
 
 // JUnit returns a report in the XML format of GitLab, Jenkins and similar tools. It fails if a text cannot be encoded.
 func JUnit(results []Result, took time.Duration) ([]byte, error) {
-	all := junitSuites{Name: "graft test", Time: seconds(took)}
-	for _, of := range suites(results) {
-		suite := junitSuite{Name: plain(of[0].Case.Suite)}
-		var spent time.Duration
-		for _, r := range of {
-			c := r.junit()
-			suite.Cases, spent = append(suite.Cases, c), spent+r.Took
-			suite.Tests++
-			suite.Fails += count(c.Failure != nil)
-			suite.Errors += count(c.Error != nil)
+	all := junitSuites{junitCounts: junitCounts{Name: "graft test"}}
+	at := map[string]int{}
+	for i := range results {
+		c := results[i].junit()
+		if _, known := at[c.Class]; !known {
+			at[c.Class] = len(all.Suites)
+			all.Suites = append(all.Suites, junitSuite{junitCounts: junitCounts{Name: c.Class}})
 		}
-		suite.Time = seconds(spent)
-		all.Tests, all.Fails, all.Errors = all.Tests+suite.Tests, all.Fails+suite.Fails, all.Errors+suite.Errors
-		all.Suites = append(all.Suites, suite)
+		suite := &all.Suites[at[c.Class]]
+		suite.Cases = append(suite.Cases, c)
+		suite.add(c)
+		all.add(c)
 	}
-	var out bytes.Buffer
-	out.WriteString(xml.Header)
-	encoder := xml.NewEncoder(&out)
-	encoder.Indent("", "  ")
-	if err := encoder.Encode(all); err != nil {
+	all.Time = junitTime(took)
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
 		return nil, fmt.Errorf("writing the JUnit report: %w", err)
 	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return slices.Concat([]byte(xml.Header), text, []byte("\n")), nil
 }
 
 func (r *Result) junit() junitCase {
-	c := junitCase{Class: plain(r.Case.Suite), Name: plain(r.Case.Name), File: r.Case.Position.File, Line: r.Case.Position.Line, Time: seconds(r.Took)}
+	c := junitCase{Class: plain(r.Case.Suite), Name: plain(r.Case.Name), File: r.Case.Position.File, Line: r.Case.Position.Line, Time: junitTime(r.Took)}
 	switch {
 	case r.Err != nil:
 		c.Error = &junitProblem{Message: plain(firstLine(r.Err.Error())), Type: "error", Text: plain(r.Err.Error())}
@@ -383,13 +373,4 @@ func plain(text string) string {
 		}
 		return r
 	}, text)
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
-
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }

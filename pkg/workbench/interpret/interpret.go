@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
@@ -257,7 +257,7 @@ func MemberOf(cluster string, m v1alpha1.InterpreterTestMember, path string) (in
 	if m.Status.Absent() {
 		return member, nil
 	}
-	raw, err := comparison.JSON(m.Status)
+	raw, err := golden.JSON(m.Status)
 	member.Status = raw
 	return member, source.FindingsOf(m.Status, path+".status", err)
 }

@@ -6,10 +6,12 @@ package controlplane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -21,7 +23,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
@@ -29,17 +30,15 @@ import (
 
 // caseTest is the test of a case with one shoot of one Kubernetes version.
 type caseTest struct {
-	at         source.Position
-	profiles   []string
-	parameters map[string]source.Node
-	setting    setting
-	input      snapshot.Input
+	at       source.Node
+	profiles []string
+	setting  setting
+	input    snapshot.Input
 	// more are further objects for the webhooks, in addition to those of the input.
 	more       []manifest.Object
 	edits, old []edit
 	expected   []expectation
-	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml); empty without
-	// one.
+	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml), or empty.
 	form string
 
 	program   *program
@@ -56,15 +55,7 @@ func (test *caseTest) plan(ctx context.Context) {
 }
 
 // Run implements golden.Test.
-func (test *caseTest) Run(ctx context.Context) golden.Outcome {
-	outcome, err := test.run(ctx)
-	if err != nil {
-		return golden.Outcome{Err: err}
-	}
-	return outcome
-}
-
-func (test *caseTest) run(ctx context.Context) (golden.Outcome, error) {
+func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	if err := errors.Join(test.program.err, test.err); err != nil {
 		return golden.Outcome{}, err
 	}
@@ -108,16 +99,18 @@ type run struct {
 	outcome golden.Outcome
 }
 
-// fail adds a failure. It combines the same failure of several objects.
-func (r *run) fail(f golden.Failure) {
-	for i := range r.outcome.Failures {
-		known := &r.outcome.Failures[i]
-		if known.At == f.At && known.Path == f.Path && known.Message == f.Message && known.Want == f.Want && known.Got == f.Got &&
-			known.Diff == f.Diff && slices.Equal(known.By, f.By) && slices.Equal(known.NotBy, f.NotBy) {
-			known.Subject += ", " + f.Subject
-			return
-		}
+// fail adds a failure about a subject. It combines the same failure of several subjects.
+func (r *run) fail(at source.Node, subject string, f golden.Failure) {
+	f.At = at.Position()
+	same := slices.IndexFunc(r.outcome.Failures, func(known golden.Failure) bool {
+		known.Subject = ""
+		return reflect.DeepEqual(known, f)
+	})
+	if same >= 0 {
+		r.outcome.Failures[same].Subject += ", " + subject
+		return
 	}
+	f.Subject = subject
 	r.outcome.Failures = append(r.outcome.Failures, f)
 }
 
@@ -152,7 +145,7 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 func (r *run) edit(o *object) error {
 	original := o.JSON
 	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
-		if !e.matches(o.Object, o.purpose, o.garden()) {
+		if !e.matches(o) {
 			continue
 		}
 		into := &o.JSON
@@ -174,7 +167,7 @@ func (r *run) edit(o *object) error {
 func (r *run) unused() {
 	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
 		if !r.edited[i] {
-			r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.noMatch(e.selector)})
+			r.fail(e.at, e.title, golden.Failure{Message: r.noMatch(e.selector)})
 		}
 	}
 }
@@ -200,11 +193,11 @@ func (r *run) again(ctx context.Context, o *object) {
 		case err != nil && ctx.Err() != nil:
 			return
 		case err != nil:
-			r.fail(golden.Failure{At: r.at, Subject: o.String(), Message: "is denied when " + second.what + ": " + err.Error()})
+			r.fail(r.at, o.String(), golden.Failure{Message: "is denied when " + second.what + ": " + err.Error()})
 		case !bytes.Equal(result, o.result):
-			r.fail(golden.Failure{
-				At: r.at, Subject: o.String(), Message: "changes once more when " + second.what, Diff: lineDiff(o.result, result),
-			})
+			var difference strings.Builder
+			_ = render.Style{Context: 1}.Patched(&difference, o.result, result, "  ") // both are objects
+			r.fail(r.at, o.String(), golden.Failure{Message: "changes once more when " + second.what, Diff: difference.String()})
 		}
 	}
 }
@@ -216,7 +209,7 @@ func (r *run) denials() {
 			continue
 		}
 		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(e, o) && e.isDenied() }) && r.form == "" {
-			r.fail(golden.Failure{At: r.at, Subject: o.String(), Message: "is denied: " + o.reason()})
+			r.fail(r.at, o.String(), golden.Failure{Message: "is denied: " + o.reason()})
 		}
 	}
 }
@@ -224,11 +217,9 @@ func (r *run) denials() {
 // concerns reports whether an expectation concerns an object.
 func (r *run) concerns(e expectation, o *object) bool {
 	if !e.others {
-		return e.matches(o.Object, o.purpose, o.garden())
+		return e.matches(o)
 	}
-	return !slices.ContainsFunc(r.expected, func(other expectation) bool {
-		return !other.others && other.matches(o.Object, o.purpose, o.garden())
-	})
+	return !slices.ContainsFunc(r.expected, func(other expectation) bool { return other.matches(o) })
 }
 
 // noMatch returns the message for a selector that matches no object, with the names of similar objects.
@@ -318,15 +309,21 @@ type subject struct {
 	*target.Object
 
 	decoded    any
-	configured map[string]any
+	configured any
 }
 
-// value returns the whole object, decoded once.
-func (s *subject) value() any {
-	if s.decoded == nil {
-		s.decoded = decode(s.Document.Root())
+// subject returns the result for the expectations of a selector that matches the object.
+func (o *object) subject(s *selector) (*subject, error) {
+	parsed, err := document.Parse(o.result)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", o, err)
 	}
-	return s.decoded
+	on := s.target
+	if on == nil {
+		on = target.Other(target.Form{Group: o.Group(), Kind: o.Kind, Name: o.Name})
+	}
+	form := slices.IndexFunc(on.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) })
+	return &subject{Object: &target.Object{Target: on, Form: &on.Forms[form], Document: parsed}, decoded: decode(parsed.Root())}, nil
 }
 
 // decode returns the value of a node of an object.
@@ -335,17 +332,23 @@ func decode(n *document.Node) (value any) {
 	return value
 }
 
-func (o *object) subject(s *selector) (*subject, error) {
-	parsed, err := document.Parse(o.result)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", o, err)
+// text returns the content of a unit, or the inline content of a file.
+func (s *subject) text(name string, item any) (string, error) {
+	if unit, ok := golden.Follow(item, pathOf("content")).(string); ok {
+		return unit, nil
 	}
-	on, form := s.targetOf(o.Object)
-	return &subject{Object: &target.Object{Target: on, Form: form, Document: parsed}}, nil
+	if golden.Follow(item, pathOf("content.inline")) == nil {
+		return "", nil
+	}
+	content, err := s.Content(name)
+	if err != nil {
+		return "", err
+	}
+	return string(content.Text()), nil
 }
 
 // kubeletConfiguration returns the kubelet's configuration, decoded once.
-func (s *subject) kubeletConfiguration() (map[string]any, error) {
+func (s *subject) kubeletConfiguration() (any, error) {
 	if s.configured != nil {
 		return s.configured, nil
 	}
@@ -354,8 +357,7 @@ func (s *subject) kubeletConfiguration() (map[string]any, error) {
 		return nil, err
 	}
 	whole, _ := text.Get()
-	decoded, err := comparison.Canonical(whole)
-	s.configured, _ = decoded.(map[string]any)
+	s.configured, err = golden.Canonical(whole)
 	return s.configured, err
 }
 
@@ -385,32 +387,29 @@ func (r *run) yaml(context.Context) (string, error) {
 func (r *run) diff(ctx context.Context) (string, error) {
 	type key struct{ kind, text string }
 	var order []key
-	names := map[key][]string{}
+	names := map[key]string{}
 	for _, o := range r.objects {
-		var text string
-		if o.denied != nil {
+		text, err := o.difference(ctx)
+		switch {
+		case o.denied != nil:
 			text = "  denied: " + string(o.denied.Reason) + "\n"
-		} else {
-			change, err := o.change(ctx)
-			if err != nil {
-				return "", err
-			}
-			if text = sections(render.Sections(change.Edits(), 1), true); text == "" {
-				continue
-			}
+		case err != nil:
+			return "", err
+		case text == "":
+			continue
 		}
 		k := key{o.Kind, text}
-		if names[k] == nil {
+		if names[k] == "" {
 			order = append(order, k)
 		}
-		names[k] = append(names[k], o.String()+"\n")
+		names[k] += o.String() + "\n"
 	}
 	if len(order) == 0 {
 		return "no object changes\n", nil
 	}
 	blocks := make([]string, len(order))
 	for i, k := range order {
-		blocks[i] = strings.Join(names[k], "") + k.text
+		blocks[i] = names[k] + k.text
 	}
 	return strings.Join(blocks, "\n"), nil
 }
@@ -418,16 +417,16 @@ func (r *run) diff(ctx context.Context) (string, error) {
 // margin is the column of rule names. It is constant, so that a change does not move other lines.
 const margin = 60
 
-// sections writes the changes, with the name of the rule after the first of its lines if named is true. It omits line
-// numbers of the profile, because they change with every line inserted above.
-func sections(all []render.Section, named bool) string {
+// difference returns the effect of rules line by line, with the name of the rule after the first of its lines. It omits
+// line numbers of the profile, because they change with every line inserted above.
+func (o *object) difference(ctx context.Context) (string, error) {
+	change, err := o.change(ctx)
+	if err != nil {
+		return "", err
+	}
 	var out strings.Builder
-	for _, section := range all {
-		where := section.Path
-		if where == "" {
-			where = "the object"
-		}
-		out.WriteString("  " + where + "\n")
+	for _, section := range render.Sections(change.Edits(), 1) {
+		out.WriteString("  " + cmp.Or(section.Path, "the object") + "\n")
 		var last *render.Author
 		for _, row := range section.Rows {
 			if row.Gap {
@@ -438,35 +437,12 @@ func sections(all []render.Section, named bool) string {
 			if row.Folded {
 				line += " …"
 			}
-			if named && row.By != nil && (last == nil || *last != *row.By) {
+			if row.By != nil && (last == nil || *last != *row.By) {
 				line += strings.Repeat(" ", max(2, margin-utf8.RuneCountInString(line))) + "# " + row.By.Rule
 			}
 			last = row.By
 			out.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
-	return out.String()
-}
-
-// lineDiff returns the differing lines of two states of an object, below their paths.
-func lineDiff(before, after []byte) string {
-	lines, err := render.Text(before)
-	if err != nil {
-		return ""
-	}
-	now, err := render.Text(after)
-	if err != nil {
-		return ""
-	}
-	blame := render.NewBlame(lines)
-	blame.Advance(render.Author{}, now)
-	var out strings.Builder
-	for line := range strings.Lines(sections(render.Sections(blame.Edits(), 1), false)) {
-		// Failures have the sign first.
-		if sign := line[2]; sign == '+' || sign == '-' {
-			line = string(sign) + " " + line[3:]
-		}
-		out.WriteString(line)
-	}
-	return out.String()
+	return out.String(), nil
 }

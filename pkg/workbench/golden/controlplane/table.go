@@ -20,17 +20,17 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
 func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
-	r := tableReader{tester: t}
-	if r.Reader = golden.NewReader(node, &r.table); len(r.Findings) > 0 {
+	r := tableReader{}
+	if r.Reader = golden.NewReader(node, &r.table, t.profiles); len(r.Findings) > 0 {
 		return golden.Suite{}, r.Findings
 	}
 	r.read()
@@ -56,8 +56,7 @@ func (r *tableReader) isInput(path string) bool {
 type tableReader struct {
 	*golden.Reader
 
-	tester *Tester
-	table  v1alpha1.ProviderProfileTest
+	table v1alpha1.ProviderProfileTest
 }
 
 func (r *tableReader) read() {
@@ -65,12 +64,9 @@ func (r *tableReader) read() {
 	base := layer(defaults)
 	among, findings := base.versions(nil)
 	r.Findings = append(r.Findings, findings...)
-	profiles := readProfiles(golden.ProfilesFor(filepath.Dir(r.Node.File), r.table.Profiles, r.tester.profiles))
-	for i, node := range r.Node.Get("cases").Items() {
+	profiles := readProfiles(r.Profiles)
+	for i, node := range r.Each {
 		c := &r.table.Cases[i]
-		if !r.Begin(node, c.Name) {
-			continue
-		}
 		expected, findings := compileExpectations(c.Expect, "cases["+c.Name.Value+"].expect", profiles)
 		r.Findings = append(r.Findings, findings...)
 		if len(c.Expect) == 0 && c.Golden == "" {
@@ -114,23 +110,21 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 	s := layer(layers...)
 	versions, findings := s.versions(among)
 	if len(findings) > 0 {
-		r.Findings = appendNew(r.Findings, findings)
+		r.AddNew(findings)
 		return
 	}
 	if len(r.Cases)+len(versions) > maximumCases {
-		r.Findings = appendNew(r.Findings, source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
+		r.AddNew(source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
 		return
 	}
 	for _, version := range versions {
-		test := &caseTest{setting: s, parameters: s.Parameters, at: c.Name.At.Position(), expected: expected}
-		test.profiles = golden.ProfilesFor(filepath.Dir(r.Node.File), r.table.Profiles, r.tester.profiles)
-		findings := test.set(c.Name.At, version, "cases["+c.Name.Value+"].")
-		if len(findings) > 0 {
-			r.Findings = appendNew(r.Findings, findings)
+		test := &caseTest{setting: s, at: c.Name.At, expected: expected, form: c.Golden, profiles: r.Profiles}
+		if findings := test.set(version, "cases["+c.Name.Value+"]."); len(findings) > 0 {
+			r.AddNew(findings)
 			return
 		}
 		file := ""
-		if test.form = c.Golden; c.Golden != "" {
+		if c.Golden != "" {
 			file = join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version) + "." + c.Golden
 		}
 		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, test) {
@@ -139,57 +133,33 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 	}
 }
 
-// appendNew adds findings that are not there yet.
-func appendNew(findings, more source.Findings) source.Findings {
-	for _, one := range more {
-		if !slices.Contains(findings, one) {
-			findings = append(findings, one)
-		}
-	}
-	return findings
-}
-
 // join joins the parts that are not empty.
 func join(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 
-// readManifests reads the objects of files and folders, which are relative to the table.
-func readManifests(folder string, paths []source.Text, path string, findings source.Findings) ([]manifest.Object, source.Findings) {
-	var all []manifest.Object
-	for _, p := range paths {
-		objects, err := manifest.ReadWith(filepath.Join(folder, filepath.FromSlash(p.Value)), golden.Read)
-		if errors.Is(err, fs.ErrNotExist) {
-			err = source.Findings{p.At.Finding(path, "there is no file or folder %q", p.Value)}
-		}
-		all, findings = append(all, objects...), append(findings, source.FindingsOf(p.At, path, err)...)
-	}
-	return all, findings
-}
-
 // set converts the setting to options and further objects.
-func (test *caseTest) set(at source.Node, version, path string) source.Findings {
+func (test *caseTest) set(version, path string) source.Findings {
 	var findings source.Findings
 	test.input.Options, findings = test.setting.options(version)
-	if len(test.setting.Manifests) > 0 {
-		test.input.Objects, findings = readManifests(filepath.Dir(test.at.File), test.setting.Manifests, path+"manifests", findings)
+	for _, named := range test.setting.Manifests {
+		objects, err := manifest.ReadWith(filepath.Join(filepath.Dir(named.At.File), filepath.FromSlash(named.Value)), golden.Read)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = named.At.Finding(path+"manifests", "there is no file or folder %q", named.Value)
+		}
+		test.input.Objects = append(test.input.Objects, objects...)
+		findings = append(findings, source.FindingsOf(named.At, path+"manifests", err)...)
 	}
-	present, more := objects(test.setting.Present, path+"present")
-	findings = append(findings, more...)
-	test.input.Present = append(test.input.Present, present...)
-	test.more, more = objects(test.setting.Objects, path+"objects")
-	findings = append(findings, more...)
-	test.edits, more = compileEdits(at, test.setting.Edits, path+"edits")
-	findings = append(findings, more...)
-	test.old, more = compileEdits(at, test.setting.Old, path+"old")
-	return append(findings, more...)
+	var present, objects, edits, old source.Findings
+	test.input.Present, present = readObjects(test.setting.Present, path+"present")
+	test.more, objects = readObjects(test.setting.Objects, path+"objects")
+	test.edits, edits = compileEdits(test.at, test.setting.Edits, path+"edits")
+	test.old, old = compileEdits(test.at, test.setting.Old, path+"old")
+	return slices.Concat(findings, present, objects, edits, old)
 }
 
 // setting is a setting after merging the settings that it is based on.
 type setting v1alpha1.TestSetting
-
-// ownFields are the fields of a case that are not settings.
-var ownFields = []string{"name", "description", "for", "expect", "golden"}
 
 // mergedFields are the fields of settings that are merged instead of replaced. The value is true if a null is kept
 // because it has a meaning.
@@ -197,57 +167,40 @@ var mergedFields = map[string]bool{"annotations": false, "parameters": false, "s
 
 // layer merges settings; later ones take precedence.
 func layer(layers ...source.Node) setting {
-	top := layers[len(layers)-1]
-	merged := source.Node{Node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, File: top.File}
-	if top.Node != nil {
-		merged.Line, merged.Column = top.Line, top.Column
-	}
+	var merged source.Node
 	for _, one := range layers {
-		for _, field := range one.Fields() {
-			if !slices.Contains(ownFields, field.Key.Value) {
-				keepNull, merges := mergedFields[field.Key.Value]
-				put(merged.Node, field, merges, keepNull)
-			}
-		}
+		merged = overlay(merged, one, func(field string) (merges, keepNull bool) {
+			keepNull, merges = mergedFields[field]
+			return merges, keepNull
+		})
 	}
 	var s setting
-	_ = source.Decode(merged, "", (*v1alpha1.TestSetting)(&s)) // each layer was decoded already
+	_ = source.Decode(merged, "", (*v1alpha1.TestSetting)(&s)) // each layer was decoded already; a case has other fields too
 	return s
 }
 
-// put sets a member of a mapping, or merges its members into the existing ones. A null removes it unless nulls are
-// kept.
-func put(into *yaml.Node, field source.Field, merges, keepNull bool) {
-	at := -1
-	for i := 0; i < len(into.Content); i += 2 {
-		if into.Content[i].Value == field.Key.Value {
-			at = i
+// overlay returns a mapping with the members of two; those of the second one take precedence. Of a member that merges,
+// the members are merged in turn. A null removes a member unless nulls are kept.
+func overlay(base, over source.Node, how func(member string) (merges, keepNull bool)) source.Node {
+	out := source.Node{Node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, File: over.File}
+	if over.Node != nil {
+		out.Line, out.Column = over.Line, over.Column
+	}
+	for _, f := range base.Fields() {
+		if !over.Has(f.Key.Value) {
+			out.Content = append(out.Content, f.Key.Node, f.Value.Node)
 		}
 	}
-	switch {
-	case field.Value.Absent() && !keepNull:
-		if at >= 0 {
-			into.Content = slices.Delete(slices.Clone(into.Content), at, at+2)
+	for _, f := range over.Fields() {
+		merges, keepNull := how(f.Key.Value)
+		if merges && f.Value.Kind == yaml.MappingNode {
+			f.Value = overlay(base.Get(f.Key.Value), f.Value, func(string) (bool, bool) { return true, keepNull })
 		}
-	case at < 0 && !merges || at < 0 && field.Value.Kind != yaml.MappingNode:
-		into.Content = append(into.Content, field.Key.Node, field.Value.Node)
-	case at >= 0 && (!merges || field.Value.Kind != yaml.MappingNode || into.Content[at+1].Kind != yaml.MappingNode):
-		into.Content = slices.Clone(into.Content)
-		into.Content[at+1] = field.Value.Node
-	default:
-		merged := *field.Value.Node
-		merged.Content = nil
-		if at >= 0 {
-			merged.Content = slices.Clone(into.Content[at+1].Content)
-			into.Content = slices.Clone(into.Content)
-			into.Content[at+1] = &merged
-		} else {
-			into.Content = append(into.Content, field.Key.Node, &merged)
-		}
-		for _, inner := range field.Value.Fields() {
-			put(&merged, inner, true, keepNull)
+		if !f.Value.Absent() || keepNull {
+			out.Content = append(out.Content, f.Key.Node, f.Value.Node)
 		}
 	}
+	return out
 }
 
 // generation returns the generation of Gardener.
@@ -315,38 +268,27 @@ func (s *setting) options(version string) (snapshot.Options, source.Findings) {
 			findings = append(findings, part.from.Finding(part.name, "must be a mapping"))
 			continue
 		}
-		raw, err := json.Marshal(comparison.Plain(part.from))
+		raw, err := golden.JSON(part.from)
 		*part.into, findings = raw, append(findings, source.FindingsOf(part.from, part.name, err)...)
 	}
 	return o, findings
 }
 
-// objects returns the objects in nodes.
-func objects(nodes []source.Node, path string) ([]manifest.Object, source.Findings) {
+// readObjects returns the objects in nodes.
+func readObjects(nodes []source.Node, path string) ([]manifest.Object, source.Findings) {
 	var (
 		all      []manifest.Object
 		findings source.Findings
 	)
 	for i, node := range nodes {
-		raw, err := json.Marshal(comparison.Plain(node))
+		var object manifest.Object
+		raw, err := golden.JSON(node)
 		if err == nil {
-			var object manifest.Object
-			if object, err = manifest.New(raw, node.Position()); err == nil {
-				all = append(all, object)
-				continue
-			}
+			object, err = manifest.New(raw, node.Position())
 		}
-		findings = append(findings, node.Finding(fmt.Sprintf("%s[%d]", path, i), "%s", err))
+		all, findings = append(all, object), append(findings, source.FindingsOf(node, fmt.Sprintf("%s[%d]", path, i), err)...)
 	}
 	return all, findings
-}
-
-func plainValues(nodes map[string]source.Node) map[string]any {
-	values := map[string]any{}
-	for name, node := range nodes {
-		values[name] = comparison.Plain(node)
-	}
-	return values
 }
 
 // edit changes objects before they are admitted.
@@ -378,39 +320,43 @@ func compileEdits(of source.Node, written []v1alpha1.TestEdit, path string) ([]e
 			findings = append(findings, w.Of.At.Finding(at, "changes nothing: it has neither patch nor replace"))
 		}
 		if len(w.Patch) > 0 {
-			operations := make([]any, len(w.Patch))
-			for j, node := range w.Patch {
-				operations[j] = comparison.Plain(node)
+			var err error
+			if e.patch, err = patchOf(w.Patch); err != nil {
+				findings = append(findings, w.Patch[0].Finding(at+".patch", "%s", err))
 			}
-			raw, err := json.Marshal(operations)
-			if err == nil {
-				e.patch, err = jsonpatch.DecodePatch(raw)
-			}
-			findings = append(findings, source.FindingsOf(w.Patch[0], at+".patch", err)...)
 		}
 		edits = append(edits, e)
 	}
 	return edits, findings
 }
 
-// apply returns the object with the edit.
-func (e *edit) apply(object []byte) ([]byte, error) {
-	var err error
-	if e.patch != nil {
-		if object, err = e.patch.Apply(object); err != nil {
+func patchOf(nodes []source.Node) (jsonpatch.Patch, error) {
+	operations := make([]json.RawMessage, len(nodes))
+	for i, node := range nodes {
+		var err error
+		if operations[i], err = golden.JSON(node); err != nil {
 			return nil, err
 		}
 	}
-	if len(e.replace) == 0 {
-		return object, nil
+	raw, err := json.Marshal(operations)
+	if err != nil {
+		return nil, err
 	}
-	var tree map[string]any
+	return jsonpatch.DecodePatch(raw)
+}
+
+// apply returns the object with the edit.
+func (e *edit) apply(object []byte) ([]byte, error) {
+	object, err := e.patch.Apply(object)
+	if err != nil || len(e.replace) == 0 {
+		return object, err
+	}
+	var tree any
 	if err := json.Unmarshal(object, &tree); err != nil {
 		return nil, err
 	}
-	spec, _ := tree["spec"].(map[string]any)
 	for _, r := range e.replace {
-		if err := replaceText(spec, r); err != nil {
+		if err := replaceText(tree, r); err != nil {
 			return nil, err
 		}
 	}
@@ -420,47 +366,28 @@ func (e *edit) apply(object []byte) ([]byte, error) {
 var errNotThere = errors.New("the text to replace was not found")
 
 // replaceText puts a text into the place of another in the content of a unit or a file.
-func replaceText(spec map[string]any, r v1alpha1.TestReplacement) error {
-	done := false
-	change := func(text string) string {
-		done = done || strings.Contains(text, r.Old)
-		return strings.Replace(text, r.Old, r.New, 1)
+func replaceText(object any, r v1alpha1.TestReplacement) error {
+	in, member := append(pathOf("spec.units"), fieldpath.Step{By: "name", Key: r.Unit}), "content"
+	if r.File != "" {
+		in, member = append(pathOf("spec.files"), fieldpath.Step{By: "path", Key: r.File}).With("content").With("inline"), "data"
 	}
-	for _, item := range itemsOf(spec["units"]) {
-		if content, ok := item["content"].(string); ok && r.Unit != "" && item["name"] == r.Unit {
-			item["content"] = change(content)
-		}
-	}
-	for _, item := range itemsOf(spec["files"]) {
-		content, _ := item["content"].(map[string]any)
-		inline, ok := content["inline"].(map[string]any)
-		if !ok || r.File == "" || item["path"] != r.File {
-			continue
-		}
-		text, _ := inline["data"].(string)
-		if inline["encoding"] != "b64" {
-			inline["data"] = change(text)
-			continue
-		}
+	item, _ := golden.Follow(object, in).(map[string]any)
+	text, _ := item[member].(string)
+	isEncoded := item["encoding"] == "b64"
+	if isEncoded {
 		decoded, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
 			return fmt.Errorf("reading the file %s: %w", r.File, err)
 		}
-		inline["data"] = base64.StdEncoding.EncodeToString([]byte(change(string(decoded))))
+		text = string(decoded)
 	}
-	if !done {
+	if item == nil || !strings.Contains(text, r.Old) {
 		return fmt.Errorf("%w: %q in %s%s", errNotThere, r.Old, r.Unit, r.File)
 	}
-	return nil
-}
-
-func itemsOf(list any) []map[string]any {
-	var found []map[string]any
-	all, _ := list.([]any)
-	for _, item := range all {
-		if object, ok := item.(map[string]any); ok {
-			found = append(found, object)
-		}
+	text = strings.Replace(text, r.Old, r.New, 1)
+	if isEncoded {
+		text = base64.StdEncoding.EncodeToString([]byte(text))
 	}
-	return found
+	item[member] = text
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +22,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 )
 
@@ -34,9 +32,8 @@ type caseTest struct {
 	profiles []string
 	gardener bool
 	optional []source.Text
-	want     want
-	// holds reports whether the case has a golden file.
-	holds bool
+	// failure is the expected failure, or nil.
+	failure *v1alpha1.InterpreterTestFailure
 
 	program *program
 }
@@ -66,49 +63,38 @@ func (test *caseTest) requests() []interpreter.Request {
 }
 
 // Run implements golden.Test.
-func (test *caseTest) Run(ctx context.Context) golden.Outcome {
+func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	if test.program.err != nil {
-		return golden.Outcome{Err: test.program.err}
+		return golden.Outcome{}, test.program.err
 	}
 	outcome := golden.Outcome{Rules: slices.Clone(test.program.rules)}
-	var answers []answer
-	for _, request := range test.requests() {
+	content := bytes.NewBufferString(head)
+	requests := test.requests()
+	for _, request := range requests {
 		trace, err := test.program.Trace(ctx, request)
 		if err != nil {
-			return golden.Outcome{Err: err}
+			return golden.Outcome{}, err
 		}
 		test.program.tally(outcome.Rules, trace)
-		answers = append(answers, answer{request, trace})
-		failures := test.want.judge(request, trace.Response, failed(trace))
+		answer := test.program.written(request.Operation, trace)
+		if err := write(content, request.Operation, answer); err != nil {
+			return golden.Outcome{}, err
+		}
+		failures := test.judge(request, trace.Failure, answer)
 		for i := range failures {
 			failures[i].By, failures[i].NotBy = test.authors(trace)
 		}
-		outcome.Failures = append(outcome.Failures, failures...)
-		if again := test.again(ctx, request, trace); again != nil {
-			outcome.Failures = append(outcome.Failures, *again)
-		}
+		outcome.Failures = append(append(outcome.Failures, failures...), test.again(ctx, request, trace)...)
 	}
-	if len(answers) == 0 {
-		outcome.Failures = append(outcome.Failures, golden.Failure{
-			At: test.want.at, Subject: test.object.String(), Message: "no profile has a rule for " + test.kind().String() + " that could be asked",
-		})
+	if len(requests) == 0 {
+		outcome.Failures = []golden.Failure{{
+			At: test.at.Position(), Subject: test.object.String(), Message: "no profile has a rule for " + test.kind().String() + " that could be asked",
+		}}
 	}
-	if !test.holds {
-		return outcome
+	if test.golden {
+		outcome.Content = content.Bytes()
 	}
-	var err error
-	if outcome.Content, err = test.program.write(answers); err != nil {
-		return golden.Outcome{Err: err}
-	}
-	return outcome
-}
-
-// failed returns the failure of a trace as an error, or nil if there is an answer.
-func failed(t *rule.Trace) error {
-	if t.Failure == nil {
-		return nil
-	}
-	return t.Failure
+	return outcome, nil
 }
 
 // authors returns the rules that contribute to the answer, and the skipped ones.
@@ -136,33 +122,27 @@ func (test *caseTest) authors(t *rule.Trace) (by, not []string) {
 }
 
 // again fails if a repeated request changes the changed object once more: Karmada would write it repeatedly.
-func (test *caseTest) again(ctx context.Context, r interpreter.Request, t *rule.Trace) *golden.Failure {
+func (test *caseTest) again(ctx context.Context, r interpreter.Request, t *rule.Trace) []golden.Failure {
 	if t.Failure != nil || t.Response.Patch == nil || !r.Operation.Patches() {
 		return nil
 	}
-	failure := &golden.Failure{At: test.want.at, Subject: string(r.Operation)}
-	object, err := interpret.Patched(r.Object, t.Response.Patch)
-	if err != nil {
-		failure.Message = err.Error()
-		return failure
+	fail := func(message string) []golden.Failure {
+		return []golden.Failure{{At: test.at.Position(), Subject: string(r.Operation), Message: message}}
 	}
-	r.Object = object
-	second, err := test.program.Interpret(ctx, r)
+	var err error
+	if r.Object, err = interpret.Patched(r.Object, t.Response.Patch); err != nil {
+		return fail(err.Error())
+	}
+	second, err := test.program.Trace(ctx, r)
 	switch {
-	case err != nil && ctx.Err() == nil:
-		failure.Message = "fails when it is applied to its own result: " + reason(err)
-	case err == nil && len(bytes.TrimSpace(second.Patch)) > 0:
-		failure.Message = "is not idempotent; its own result changes again by: " + string(second.Patch)
-	default:
+	case err != nil: // the context has ended
 		return nil
+	case second.Failure != nil:
+		return fail("fails when it is applied to its own result: " + reason(second.Failure))
+	case len(bytes.TrimSpace(second.Response.Patch)) > 0:
+		return fail("is not idempotent; its own result changes again by: " + string(second.Response.Patch))
 	}
-	return failure
-}
-
-// answer is an answer to a question.
-type answer struct {
-	request interpreter.Request
-	trace   *rule.Trace
+	return nil
 }
 
 // written is an answer as golden files have it. It names no rules, as their numbers move when one is written before
@@ -187,198 +167,142 @@ type failure struct {
 // head is the beginning of a golden file.
 const head = "# The whole answers, by operation. graft test --update writes this file.\n"
 
-// write writes the answers as YAML, by operation in the order of the requests.
-func (p *program) write(answers []answer) ([]byte, error) {
-	out := bytes.NewBufferString(head)
-	for _, a := range answers {
-		text, err := yaml.Marshal(p.written(a))
-		if err != nil {
-			return nil, fmt.Errorf("writing the answer of %s: %w", a.request.Operation, err)
-		}
-		fmt.Fprintf(out, "%s:\n", a.request.Operation)
-		for line := range bytes.Lines(text) {
-			out.WriteString("  ")
-			out.Write(line)
-		}
+// write writes an answer as YAML below its operation.
+func write(out *bytes.Buffer, o interpreter.Operation, answer written) error {
+	text, err := yaml.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("writing the answer of %s: %w", o, err)
 	}
-	return out.Bytes(), nil
+	fmt.Fprintf(out, "%s:\n", o)
+	for line := range bytes.Lines(text) {
+		out.WriteString("  ")
+		out.Write(line)
+	}
+	return nil
 }
 
-func (p *program) written(a answer) written {
-	t := a.trace
+func (p *program) written(o interpreter.Operation, t *rule.Trace) written {
 	if t.Failure != nil {
 		return written{Failure: &failure{t.Failure.Code, p.cut(t.Failure.Message)}}
 	}
 	r := &t.Response
 	w := written{Replicas: r.Replicas, Requirements: r.Requirements, Status: r.Status, Healthy: r.Healthy, Patch: r.Patch}
 	switch {
-	case a.request.Operation == interpreter.Components:
+	case o == interpreter.Components:
 		w.Components = &r.Components
-	case a.request.Operation == interpreter.Dependencies:
+	case o == interpreter.Dependencies:
 		w.Dependencies = &r.Dependencies
-	case a.request.Operation.Patches() && r.Patch == nil:
+	case o.Patches() && r.Patch == nil:
 		w.Patch = json.RawMessage("[]")
 	}
 	return w
 }
 
-// part is a part of an answer that can be wanted.
+// part is a part of an answer that is wanted.
 type part struct {
+	// name is the name of the expectation, and path that of the value in the answer.
 	name   string
+	path   fieldpath.Path
 	wanted source.Node
 	// of lists the operations with this part in their answers.
 	of []interpreter.Operation
-	// got returns the part of an answer.
-	got func(object []byte, r *interpreter.Response) (any, error)
 }
 
 // edits are the operations that change objects.
 var edits = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !o.Patches() })
 
-// parts returns all parts of an answer. To add one: a field in v1alpha1.InterpreterTestWant, and a line here.
-func parts(w *v1alpha1.InterpreterTestWant) []part {
-	one := func(o interpreter.Operation) []interpreter.Operation { return []interpreter.Operation{o} }
-	plain := func(of func(*interpreter.Response) any) func([]byte, *interpreter.Response) (any, error) {
-		return func(_ []byte, r *interpreter.Response) (any, error) { return comparison.Canonical(of(r)) }
+// partsOf returns the wanted parts of an answer. To add one: a field in v1alpha1.InterpreterTestWant, a line here, and
+// the value in written.
+func partsOf(w *v1alpha1.InterpreterTestWant, path string) ([]part, source.Findings) {
+	var (
+		parts    []part
+		findings source.Findings
+	)
+	for _, p := range []struct {
+		name   string
+		wanted source.Node
+		of     []interpreter.Operation
+	}{
+		{"replicas", w.Replicas, []interpreter.Operation{interpreter.Replicas}},
+		{"requirements", w.Requirements, []interpreter.Operation{interpreter.Replicas}},
+		{"components", w.Components, []interpreter.Operation{interpreter.Components}},
+		{"dependencies", w.Dependencies, []interpreter.Operation{interpreter.Dependencies}},
+		{"status", w.Status, []interpreter.Operation{interpreter.Status}},
+		{"healthy", w.Healthy, []interpreter.Operation{interpreter.Health}},
+		{changedObject, w.Object, edits},
+		{"patch", w.Patch, edits},
+	} {
+		if p.wanted.Node != nil {
+			parts = append(parts, part{p.name, fieldpath.Path{{Key: p.name}}, p.wanted, p.of})
+		}
 	}
-	return []part{
-		{"replicas", w.Replicas, one(interpreter.Replicas), plain(func(r *interpreter.Response) any { return r.Replicas })},
-		{"requirements", w.Requirements, one(interpreter.Replicas), plain(func(r *interpreter.Response) any { return r.Requirements })},
-		{"components", w.Components, one(interpreter.Components), plain(func(r *interpreter.Response) any { return r.Components })},
-		{"dependencies", w.Dependencies, one(interpreter.Dependencies), plain(func(r *interpreter.Response) any { return r.Dependencies })},
-		{"status", w.Status, one(interpreter.Status), plain(func(r *interpreter.Response) any { return r.Status })},
-		{"healthy", w.Healthy, one(interpreter.Health), plain(func(r *interpreter.Response) any { return r.Healthy })},
-		{"object", w.Object, edits, changed},
-		{"patch", w.Patch, edits, plain(func(r *interpreter.Response) any {
-			if r.Patch == nil {
-				return []any{}
-			}
-			return r.Patch
-		})},
-	}
-}
-
-// changed returns the changed object.
-func changed(object []byte, r *interpreter.Response) (any, error) {
-	raw, err := interpret.Patched(object, r.Patch)
-	if err != nil {
-		return nil, err
-	}
-	return comparison.Canonical(json.RawMessage(raw))
-}
-
-// want holds the expected results of a case.
-type want struct {
-	at     source.Position
-	spec   v1alpha1.InterpreterTestWant
-	fields []field
-	// golden means that a golden file contains the remaining results.
-	golden bool
-}
-
-// field is a field of the object that comes out.
-type field struct {
-	text   string
-	path   fieldpath.Path
-	wanted source.Node
-}
-
-// newWant parses the paths of the expected results.
-func newWant(at source.Node, spec v1alpha1.InterpreterTestWant, path string, hasGolden bool) (want, source.Findings) {
-	w := want{at: at.Position(), spec: spec, golden: hasGolden}
-	var findings source.Findings
-	for _, text := range slices.Sorted(maps.Keys(spec.Fields)) {
-		node := spec.Fields[text]
+	for _, text := range slices.Sorted(maps.Keys(w.Fields)) {
+		node := w.Fields[text]
 		steps, err := fieldpath.Parse(text)
 		if err != nil {
 			findings = append(findings, node.Finding(path+"want.fields", "%q is not a path: %s", text, err))
 			continue
 		}
-		w.fields = append(w.fields, field{text, steps, node})
+		parts = append(parts, part{"fields." + text, append(fieldpath.Path{{Key: changedObject}}, steps...), node, edits})
 	}
-	return w, findings
+	return parts, findings
 }
+
+// changedObject is the member of an answer that golden files leave out.
+const changedObject = "object"
 
 // judge returns the differences between an answer and the expected one.
-func (w *want) judge(q interpreter.Request, r interpreter.Response, err error) []golden.Failure {
-	if w.spec.Failure != nil {
-		return w.judgeFailure(q, err)
-	}
-	subject := string(q.Operation)
-	if err != nil {
-		if w.golden && !w.wants(q.Operation) {
-			return nil // the golden file tells it
-		}
-		return []golden.Failure{{At: w.at, Subject: subject, Message: "is not answered: " + reason(err)}}
-	}
+func (test *caseTest) judge(q interpreter.Request, failed *interpreter.Failure, answer written) []golden.Failure {
 	var failures []golden.Failure
-	for _, p := range parts(&w.spec) {
-		if p.wanted.Node == nil || !slices.Contains(p.of, q.Operation) {
-			continue
+	fail := func(at source.Node, f golden.Failure) {
+		f.At, f.Subject = at.Position(), string(q.Operation)
+		failures = append(failures, f)
+	}
+	parts := slices.DeleteFunc(slices.Clone(test.parts), func(p part) bool { return !slices.Contains(p.of, q.Operation) })
+	switch wanted := test.failure; {
+	case wanted != nil && failed == nil:
+		fail(wanted.At, golden.Failure{Message: "must fail, but is answered"})
+	case wanted != nil:
+		if wanted.Code != 0 && int(wanted.Code) != failed.Code {
+			fail(wanted.At, golden.Failure{Path: "failure.code", Want: fmt.Sprint(wanted.Code), Got: reason(failed)})
 		}
-		got, err := p.got(q.Object, &r)
-		failures = append(failures, mismatches(subject, p.name, p.wanted, got, got != nil, err)...)
-	}
-	if len(w.fields) == 0 || !q.Operation.Patches() {
-		return failures
-	}
-	object, err := changed(q.Object, &r)
-	for _, f := range w.fields {
-		got, there := comparison.Follow(object, f.path)
-		failures = append(failures, mismatches(subject, "fields."+f.text, f.wanted, got, there, err)...)
+		if part := wanted.Message; !strings.Contains(failed.Message, part.Value) {
+			fail(part.At, golden.Failure{Path: "failure.message", Want: "… " + part.Value + " …", Got: failed.Message})
+		}
+	case failed != nil && (len(parts) > 0 || !test.golden): // otherwise the golden file tells it
+		fail(test.at, golden.Failure{Message: "is not answered: " + reason(failed)})
+	case failed == nil && len(parts) > 0:
+		value, err := values(q, answer)
+		if err != nil {
+			fail(test.at, golden.Failure{Message: err.Error()})
+			return failures
+		}
+		for _, p := range parts {
+			for _, m := range golden.Differences("", golden.Plain(p.wanted), golden.Follow(value, p.path)) {
+				fail(p.wanted, golden.Failure{Path: p.name + m.Path, Want: m.Want, Got: m.Got})
+			}
+		}
 	}
 	return failures
 }
 
-// wants reports whether there are expected results for an operation.
-func (w *want) wants(o interpreter.Operation) bool {
-	return len(w.fields) > 0 && o.Patches() ||
-		slices.ContainsFunc(parts(&w.spec), func(p part) bool { return p.wanted.Node != nil && slices.Contains(p.of, o) })
-}
-
-func mismatches(subject, path string, wanted source.Node, got any, there bool, err error) []golden.Failure {
-	if err != nil {
-		return []golden.Failure{{At: wanted.Position(), Subject: subject, Path: path, Message: err.Error()}}
-	}
-	var failures []golden.Failure
-	for _, m := range comparison.Differences("", comparison.Plain(wanted), got, there) {
-		failures = append(failures, golden.Failure{At: wanted.Position(), Subject: subject, Path: path + m.Path, Want: m.Want, Got: m.Got})
-	}
-	return failures
-}
-
-// judgeFailure holds that there is no answer, and why.
-func (w *want) judgeFailure(q interpreter.Request, err error) []golden.Failure {
-	wanted, subject := w.spec.Failure, string(q.Operation)
-	if err == nil {
-		return []golden.Failure{{At: wanted.At.Position(), Subject: subject, Message: "must fail, but is answered"}}
-	}
+// values returns an answer as decoded JSON, with the changed object.
+func values(q interpreter.Request, answer written) (any, error) {
 	var (
-		failure  *interpreter.Failure
-		failures []golden.Failure
+		changed json.RawMessage
+		err     error
 	)
-	code := 0
-	if errors.As(err, &failure) {
-		code = failure.Code
+	if q.Operation.Patches() {
+		if changed, err = interpret.Patched(q.Object, answer.Patch); err != nil {
+			return nil, err
+		}
 	}
-	if wanted.Code != 0 && int(wanted.Code) != code {
-		failures = append(failures, golden.Failure{
-			At: wanted.At.Position(), Subject: subject, Path: "failure.code", Want: fmt.Sprint(wanted.Code), Got: reason(err),
-		})
-	}
-	if part := wanted.Message; !strings.Contains(err.Error(), part.Value) {
-		failures = append(failures, golden.Failure{
-			At: part.At.Position(), Subject: subject, Path: "failure.message", Want: "… " + part.Value + " …", Got: err.Error(),
-		})
-	}
-	return failures
+	return golden.Canonical(struct {
+		written
+
+		Object json.RawMessage `json:"object,omitempty"`
+	}{answer, changed})
 }
 
 // reason returns a failure in one line: its code and its message.
-func reason(err error) string {
-	var failure *interpreter.Failure
-	if errors.As(err, &failure) {
-		return fmt.Sprintf("%d %s", failure.Code, failure.Message)
-	}
-	return err.Error()
-}
+func reason(f *interpreter.Failure) string { return fmt.Sprintf("%d %s", f.Code, f.Message) }

@@ -20,7 +20,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
@@ -30,28 +29,19 @@ const answerEnding = ".answer.yaml"
 
 // Table implements golden.Kind.
 func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
-	r := tableReader{
-		tester:  t,
-		objects: objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}},
-	}
-	if r.Reader = golden.NewReader(node, &r.table); len(r.Findings) > 0 {
+	r := tableReader{objects: objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}}}
+	if r.Reader = golden.NewReader(node, &r.table, t.profiles); len(r.Findings) > 0 {
 		return golden.Suite{}, r.Findings
 	}
 	for _, field := range r.objects.named.Fields() {
 		_, findings := r.objects.object(field.Value, "objects."+field.Key.Value)
-		for _, one := range findings {
-			if !slices.Contains(r.Findings, one) { // the remaining ones have the same finding
-				r.Findings = append(r.Findings, one)
-			}
-		}
+		r.AddNew(findings)
 	}
 	if len(r.Findings) > 0 {
 		return golden.Suite{}, r.Findings
 	}
-	for i, at := range node.Get("cases").Items() {
-		if c := &r.table.Cases[i]; r.Begin(at, c.Name) {
-			r.add(c)
-		}
+	for i := range r.Each {
+		r.add(&r.table.Cases[i])
 	}
 	return r.End(answerEnding)
 }
@@ -59,7 +49,6 @@ func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
 type tableReader struct {
 	*golden.Reader
 
-	tester  *Tester
 	table   v1alpha1.InterpreterProfileTest
 	objects objects
 }
@@ -68,24 +57,23 @@ type tableReader struct {
 func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 	path := "cases[" + c.Name.Value + "]."
 	test := &caseTest{
-		profiles: golden.ProfilesFor(r.objects.folder, r.table.Profiles, r.tester.profiles), gardener: r.table.Gardener, optional: r.table.Optional,
-		holds: c.Golden,
+		asked: asked{at: c.Name.At, golden: c.Golden}, failure: c.Want.Failure, gardener: r.table.Gardener, optional: r.table.Optional,
+		profiles: r.Profiles,
 	}
-	if object := c.Object; object.Node == nil {
+	if c.Object.Node == nil {
 		r.Findings = append(r.Findings, c.Name.At.Finding(path+"object", "is missing"))
 		return
 	}
-	var findings source.Findings
+	var findings, more source.Findings
 	test.object, findings = r.objects.object(c.Object, path+"object")
 	if !c.Observed.Absent() {
 		observed, more := r.objects.object(c.Observed, path+"observed")
 		test.observed, findings = observed.JSON, append(findings, more...)
 	}
-	if len(findings) == 0 {
-		findings = test.read(c.Name.At, &c.InterpreterTestQuestion, path, c.Golden)
+	test.parts, more = partsOf(&c.Want, path)
+	if findings = append(findings, more...); len(findings) == 0 {
+		findings = test.read(&c.InterpreterTestQuestion, path)
 	}
-	wanted, more := newWant(c.Name.At, c.Want, path, c.Golden)
-	test.want, findings = wanted, append(findings, more...)
 	file := ""
 	if c.Golden {
 		file = golden.Slug(c.Name.Value) + answerEnding
@@ -132,7 +120,7 @@ func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 	}
 	from := n.Get(fromField)
 	if from.Node == nil {
-		raw, err := comparison.JSON(n)
+		raw, err := golden.JSON(n)
 		return raw, source.FindingsOf(n, path, err)
 	}
 	base, findings := o.called(from, path+"."+fromField)
@@ -146,7 +134,7 @@ func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 			own.Content = append(own.Content, field.Key.Node, field.Value.Node)
 		}
 	}
-	raw, err := comparison.JSON(source.Node{Node: &own, File: n.File})
+	raw, err := golden.JSON(source.Node{Node: &own, File: n.File})
 	if err == nil {
 		raw, err = jsonpatch.MergePatch(base, raw)
 	}
@@ -196,8 +184,9 @@ func (o *objects) file(n source.Node, path string) ([]byte, source.Findings) {
 	return found[0].JSON, nil
 }
 
-// asked holds the inputs of a case.
+// asked holds the inputs of a case, and the wanted parts of the answers.
 type asked struct {
+	at         source.Node
 	object     manifest.Object
 	observed   json.RawMessage
 	replicas   *int32
@@ -205,6 +194,9 @@ type asked struct {
 	hasMembers bool
 	// operations is empty to request all operations with rules.
 	operations []interpreter.Operation
+	parts      []part
+	// golden means that a golden file contains the remaining results.
+	golden bool
 }
 
 // kind returns the kind of the object.
@@ -212,62 +204,57 @@ func (a *asked) kind() interpreter.Kind {
 	return interpreter.KindOf(a.object.APIVersion, a.object.Kind)
 }
 
-// read reads the question of a case; the objects were read before.
-func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path string, golden bool) source.Findings {
+// read reads the question of a case; the objects and the wanted parts were read before.
+func (a *asked) read(q *v1alpha1.InterpreterTestQuestion, path string) source.Findings {
+	var findings source.Findings
 	a.replicas, a.hasMembers = q.Replicas, q.Members != nil
-	findings := a.readMembers(q.Members, path)
-	for i, text := range q.Operation {
-		operation := interpreter.Operation(text.Value)
-		if !operation.Known() {
+	for _, cluster := range slices.Sorted(maps.Keys(q.Members)) {
+		member, more := interpret.MemberOf(cluster, q.Members[cluster], path+"members."+cluster)
+		a.members, findings = append(a.members, member), append(findings, more...)
+	}
+	for _, text := range q.Operation {
+		switch operation := interpreter.Operation(text.Value); {
+		case !operation.Known():
 			known := make([]string, 0, len(interpreter.Operations()))
 			for _, o := range interpreter.Operations() {
 				known = append(known, string(o))
 			}
 			findings = append(findings, text.At.Finding(path+"operation", "unknown operation %q%s: must be one of %s", text.Value,
 				source.Suggest(text.Value, known), strings.Join(known, ", ")))
-			continue
+		case slices.Contains(a.operations, operation):
+			findings = append(findings, text.At.Finding(path+"operation", "%s occurs twice", text.Value))
+		default:
+			a.operations = append(a.operations, operation)
 		}
-		if slices.Contains(a.operations, operation) {
-			findings = append(findings, text.At.Finding(path+"operation", "%s occurs twice", q.Operation[i].Value))
-			continue
-		}
-		a.operations = append(a.operations, operation)
+	}
+	if len(findings) == 0 && len(q.Operation) == 0 && !a.infer(q.Want.Failure != nil) {
+		findings = source.Findings{a.at.Finding(strings.TrimSuffix(path, "."), "operation is missing")}
 	}
 	if len(findings) > 0 {
 		return findings
 	}
-	if len(q.Operation) == 0 {
-		findings = a.infer(at, &q.Want, path)
+	for _, o := range a.operations {
+		if lacks := a.lacks(o); lacks != "" {
+			findings = append(findings, a.at.Finding(path+lacks, "is missing: %s needs it", o))
+		}
 	}
-	if len(findings) > 0 {
-		return findings
-	}
-	return append(a.lacking(at, path), a.unwanted(at, &q.Want, path, golden)...)
+	return append(findings, a.unwanted(q.Want.Failure != nil, path)...)
 }
 
-func (a *asked) readMembers(members map[string]v1alpha1.InterpreterTestMember, path string) source.Findings {
-	var findings source.Findings
-	for _, cluster := range slices.Sorted(maps.Keys(members)) {
-		member, more := interpret.MemberOf(cluster, members[cluster], path+"members."+cluster)
-		a.members, findings = append(a.members, member), append(findings, more...)
-	}
-	return findings
-}
-
-// infer derives the operations from the expected results and the inputs. It derives none if nothing is expected.
-func (a *asked) infer(at source.Node, w *v1alpha1.InterpreterTestWant, path string) source.Findings {
-	change := false
-	for _, part := range allParts(w) {
+// infer derives the operations from the expected results and the inputs: none if nothing is expected. It reports false
+// if there are several possible ones.
+func (a *asked) infer(fails bool) bool {
+	changes := false
+	for _, part := range a.parts {
 		switch {
-		case part.wanted.Node == nil:
 		case len(part.of) > 1:
-			change = true
+			changes = true
 		case !slices.Contains(a.operations, part.of[0]):
 			a.operations = append(a.operations, part.of[0])
 		}
 	}
-	if !change && (w.Failure == nil || len(a.operations) > 0) {
-		return nil
+	if !changes && (!fails || len(a.operations) > 0) {
+		return true
 	}
 	var possible []interpreter.Operation
 	for operation, given := range map[interpreter.Operation]bool{
@@ -277,22 +264,8 @@ func (a *asked) infer(at source.Node, w *v1alpha1.InterpreterTestWant, path stri
 			possible = append(possible, operation)
 		}
 	}
-	if len(possible) != 1 {
-		return source.Findings{at.Finding(strings.TrimSuffix(path, "."), "operation is missing")}
-	}
-	a.operations = append(a.operations, possible[0])
-	return nil
-}
-
-// lacking finds operations that cannot be asked.
-func (a *asked) lacking(at source.Node, path string) source.Findings {
-	var findings source.Findings
-	for _, o := range a.operations {
-		if lacks := a.lacks(o); lacks != "" {
-			findings = append(findings, at.Finding(path+lacks, "is missing: %s needs it", o))
-		}
-	}
-	return findings
+	a.operations = append(a.operations, possible...)
+	return len(possible) == 1
 }
 
 // lacks returns the missing input of an operation, or an empty string. Members may be missing.
@@ -307,45 +280,37 @@ func (a *asked) lacks(o interpreter.Operation) string {
 }
 
 // unwanted reports operations without expected results, and expected results without their operation.
-func (a *asked) unwanted(at source.Node, w *v1alpha1.InterpreterTestWant, path string, golden bool) source.Findings {
+func (a *asked) unwanted(fails bool, path string) source.Findings {
 	var findings source.Findings
 	met := map[interpreter.Operation]bool{}
-	for _, part := range allParts(w) {
-		if part.wanted.Node == nil {
-			continue
-		}
+	for _, part := range a.parts {
 		asks := slices.DeleteFunc(slices.Clone(part.of), func(o interpreter.Operation) bool { return !slices.Contains(a.operations, o) })
+		message := ""
 		switch {
-		case w.Failure != nil:
-			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "a failed answer has no other expectations"))
+		case fails:
+			message = "a failed answer has no other expectations"
 		case len(asks) == 0:
-			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "is not an answer to this operation"))
+			message = "is not an answer to this operation"
 		case len(asks) > 1:
-			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "could be of several operations that are asked: write a case for each"))
+			message = "could be of several operations that are asked: write a case for each"
 		default:
 			met[asks[0]] = true
+			continue
 		}
+		findings = append(findings, part.wanted.Finding(path+"want."+part.name, "%s", message))
+	}
+	if fails || a.golden || len(findings) > 0 {
+		return findings
 	}
 	for _, o := range a.operations {
-		if !met[o] && w.Failure == nil && !golden && len(findings) == 0 {
-			findings = append(findings, at.Finding(path+"want", "wants nothing of %s", o))
+		if !met[o] {
+			findings = append(findings, a.at.Finding(path+"want", "wants nothing of %s", o))
 		}
 	}
-	if len(a.operations) == 0 && !golden && len(findings) == 0 {
-		findings = append(findings, at.Finding(strings.TrimSuffix(path, "."), "wants nothing: it has neither want nor a golden file"))
+	if len(a.operations) == 0 {
+		findings = append(findings, a.at.Finding(strings.TrimSuffix(path, "."), "wants nothing: it has neither want nor a golden file"))
 	}
 	return findings
-}
-
-// allParts returns the parts of answers, with the fields of objects as one.
-func allParts(w *v1alpha1.InterpreterTestWant) []part {
-	fields := part{name: "fields", of: edits}
-	for _, node := range w.Fields {
-		if fields.wanted.Node == nil || node.Position().Before(fields.wanted.Position()) {
-			fields.wanted = node
-		}
-	}
-	return append(parts(w), fields)
 }
 
 // request returns the request for an operation.

@@ -11,6 +11,7 @@ package interpreter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
@@ -67,49 +68,49 @@ func (p programs) load(paths []string, withGardener bool, optional []source.Text
 	}
 	key := fmt.Sprintf("%t\x00%q\x00%q", withGardener, names, paths)
 	if p[key] == nil {
-		p[key] = newProgram(paths, withGardener || len(names) > 0, names)
+		loaded, err := newProgram(paths, withGardener || len(names) > 0, names)
+		if err != nil {
+			loaded = &program{err: err}
+		}
+		p[key] = loaded
 	}
 	return p[key]
 }
 
-func newProgram(paths []string, withGardener bool, optional []string) *program {
+func newProgram(paths []string, withGardener bool, optional []string) (*program, error) {
 	if len(paths) == 0 && !withGardener {
-		return &program{err: golden.ErrNoProfile}
+		return nil, golden.ErrNoProfile
 	}
-	p := &program{index: map[string]int{}}
-	if len(paths) > 0 {
-		files, err := folder.Read(paths...)
-		if err != nil {
-			return &program{err: err}
-		}
-		p.documents, err = profile.Guard(files, func(files []source.File) ([]*profile.Interpreter, error) {
-			documents, findings := profile.LoadInterpreters(files...)
-			return documents, findings.Errors().Err()
-		})
-		if err != nil {
-			return &program{err: err}
-		}
+	files, err := folder.Read(paths...)
+	if err != nil {
+		return nil, err
 	}
-	own := p.documents
+	own, err := profile.Guard(files, func(files []source.File) ([]*profile.Interpreter, error) {
+		documents, findings := profile.LoadInterpreters(files...)
+		return documents, findings.Errors().Err()
+	})
+	if err != nil {
+		return nil, err
+	}
+	p := &program{documents: own, index: map[string]int{}}
 	if withGardener {
 		embedded, err := gardener.Profiles(optional...)
 		if err != nil {
-			return &program{err: err}
+			return nil, err
 		}
-		p.documents = append(p.documents[:len(p.documents):len(p.documents)], embedded...)
-		if len(own) == 0 {
+		if p.documents = slices.Concat(own, embedded); len(own) == 0 {
 			own = embedded
 		}
 	}
-	compiled, findings := rule.Compile(p.documents)
+	var findings source.Findings
+	p.Program, findings = rule.Compile(p.documents)
 	if err := findings.Errors().Err(); err != nil {
-		return &program{err: err}
+		return nil, err
 	}
-	p.Program = compiled
 	for _, d := range own {
 		p.list(d)
 	}
-	return p
+	return p, nil
 }
 
 // list adds the rules of a document as never reached. It lists those of Gardener's kinds only if there are no others,
@@ -162,20 +163,13 @@ func (p *program) cut(text string) string {
 	return text
 }
 
-// tally marks the rules that a case has applied.
+// tally marks the rules that had an effect. A rule with a true condition that refuses the object has one.
 func (p *program) tally(into []golden.Rule, t *rule.Trace) {
 	for i := range t.Rules {
-		if at, listed := p.index[t.Rules[i].At]; listed {
-			into[at].Applied = into[at].Applied || applied(&t.Rules[i])
+		r := &t.Rules[i]
+		refused := r.Outcome == rule.Failed && r.Held && r.Failure.Code == interpreter.CodeUnfit
+		if at, listed := p.index[r.At]; listed && (refused || r.Outcome == rule.Applied || r.Outcome == rule.Refused || r.Outcome == rule.Unchanged) {
+			into[at].Applied = true
 		}
 	}
-}
-
-// applied reports whether a rule had an effect. A rule with a true condition that refuses the object counts as applied.
-func applied(t *rule.Traced) bool {
-	switch t.Outcome {
-	case rule.Applied, rule.Refused, rule.Unchanged:
-		return true
-	}
-	return t.Outcome == rule.Failed && t.Held && t.Failure.Code == interpreter.CodeUnfit
 }

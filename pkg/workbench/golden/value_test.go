@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package comparison_test
+package golden_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
 
 // node is a value that is written in YAML.
@@ -30,20 +30,20 @@ func node(t testing.TB, text string) source.Node {
 func TestDifferences(t *testing.T) {
 	for _, c := range []struct {
 		name, want, got string
-		mismatches      []comparison.Mismatch
+		mismatches      []golden.Mismatch
 	}{
 		{"members that are not named", `{a: 1}`, `{a: 1, b: 2}`, nil},
-		{"a member below", `{a: {b: 1, c: x}}`, `{a: {b: 2, c: x}}`, []comparison.Mismatch{{Path: "$.a.b", Want: "1", Got: "2"}}},
-		{"nothing that is there", `{a: null}`, `{a: 1}`, []comparison.Mismatch{{Path: "$.a", Want: comparison.Absent, Got: "1"}}},
+		{"a member below", `{a: {b: 1, c: x}}`, `{a: {b: 2, c: x}}`, []golden.Mismatch{{Path: "$.a.b", Want: "1", Got: "2"}}},
+		{"nothing that is there", `{a: null}`, `{a: 1}`, []golden.Mismatch{{Path: "$.a", Want: golden.Absent, Got: "1"}}},
 		{"nothing that is not there", `{a: null, b: null}`, `{b: null}`, nil},
-		{"something that is not there", `{a: ""}`, `{}`, []comparison.Mismatch{{Path: "$.a", Want: `""`, Got: comparison.Absent}}},
-		{"a list is all of it", `[1]`, `[1, 2]`, []comparison.Mismatch{{Path: "$", Want: "[1]", Got: "[1,2]"}}},
+		{"something that is not there", `{a: ""}`, `{}`, []golden.Mismatch{{Path: "$.a", Want: `""`, Got: golden.Absent}}},
+		{"a list is all of it", `[1]`, `[1, 2]`, []golden.Mismatch{{Path: "$", Want: "[1]", Got: "[1,2]"}}},
 		{"a list of another order", `[{a: 1, b: 2}]`, `[{b: 2, a: 1}]`, nil},
-		{"a number and a text", `1`, `"1"`, []comparison.Mismatch{{Path: "$", Want: "1", Got: `"1"`}}},
-		{"no mapping", `{a: 1}`, `[1]`, []comparison.Mismatch{{Path: "$", Want: `{"a":1}`, Got: "[1]"}}},
+		{"a number and a text", `1`, `"1"`, []golden.Mismatch{{Path: "$", Want: "1", Got: `"1"`}}},
+		{"no mapping", `{a: 1}`, `[1]`, []golden.Mismatch{{Path: "$", Want: `{"a":1}`, Got: "[1]"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := comparison.Differences("$", comparison.Plain(node(t, c.want)), comparison.Plain(node(t, c.got)), true)
+			got := golden.Differences("$", golden.Plain(node(t, c.want)), golden.Plain(node(t, c.got)))
 			if diff := cmp.Diff(c.mismatches, got); diff != "" {
 				t.Error(diff)
 			}
@@ -64,7 +64,7 @@ func TestJSON(t *testing.T) {
 		``:                                    `null`,
 	} {
 		t.Run(text, func(t *testing.T) {
-			got, err := comparison.JSON(node(t, text))
+			got, err := golden.JSON(node(t, text))
 			if err != nil || string(got) != want {
 				t.Errorf("%s, %v; want %s", got, err, want)
 			}
