@@ -153,8 +153,13 @@ func at(paths ...fieldpath.Path) finder {
 // configured finds the value at a path of the kubelet's configuration.
 func configured(path fieldpath.Path) finder {
 	return func(o *subject) (any, error) {
-		whole, err := o.kubeletConfiguration()
-		return golden.Follow(whole, path), err
+		file, err := o.KubeletConfiguration()
+		if err != nil {
+			return nil, err
+		}
+		whole, _ := file.Get()
+		decoded, err := golden.Canonical(whole)
+		return golden.Follow(decoded, path), err
 	}
 }
 
@@ -476,20 +481,19 @@ func (c *compiler) hasKnownFlags() bool {
 // unknownFlag returns a message about a flag that no version of the component has and the profile does not set.
 func (c *compiler) unknownFlag(name string) string {
 	component := c.target.Component
-	if _, known := kubeflags.Flag(component, name); known || !c.hasKnownFlags() {
-		return ""
-	}
-	if _, former := kubeflags.Former(component, name); former {
+	_, known := kubeflags.Flag(component, name)
+	_, former := kubeflags.Former(component, name)
+	if known || former || !c.hasKnownFlags() {
 		return ""
 	}
 	return c.missing(name, ofVersions(component, kubeflags.Flags), "%s has no flag --%s", component, name)
 }
 
 func (c *compiler) unknownGate(name string) string {
-	component := c.target.Component
-	if _, known := kubeflags.Gate(component, name); known || !c.hasKnownFlags() {
+	if !c.hasKnownFlags() {
 		return ""
 	}
+	component := c.target.Component
 	return c.missing(name, ofVersions(component, kubeflags.Gates), "%s has no feature gate %s", component, name)
 }
 

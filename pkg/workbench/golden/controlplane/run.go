@@ -308,8 +308,7 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 type subject struct {
 	*target.Object
 
-	decoded    any
-	configured any
+	decoded any
 }
 
 // subject returns the result for the expectations of a selector that matches the object.
@@ -345,20 +344,6 @@ func (s *subject) text(name string, item any) (string, error) {
 		return "", err
 	}
 	return string(content.Text()), nil
-}
-
-// kubeletConfiguration returns the kubelet's configuration, decoded once.
-func (s *subject) kubeletConfiguration() (any, error) {
-	if s.configured != nil {
-		return s.configured, nil
-	}
-	text, err := s.KubeletConfiguration()
-	if err != nil {
-		return nil, err
-	}
-	whole, _ := text.Get()
-	s.configured, err = golden.Canonical(whole)
-	return s.configured, err
 }
 
 // yaml returns the objects that changed, and a comment for each that is denied.

@@ -118,25 +118,15 @@ func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 	case n.Kind != yaml.MappingNode:
 		return nil, source.Findings{n.Finding(path, "must be an object, the name of one of objects, or the path of a file")}
 	}
-	from := n.Get(fromField)
-	if from.Node == nil {
-		raw, err := golden.JSON(n)
-		return raw, source.FindingsOf(n, path, err)
-	}
-	base, findings := o.called(from, path+"."+fromField)
-	if len(findings) > 0 {
-		return nil, findings
-	}
-	own := *n.Node
-	own.Content = nil
-	for _, field := range n.Fields() {
-		if field.Key.Value != fromField {
-			own.Content = append(own.Content, field.Key.Node, field.Value.Node)
+	raw, err := golden.JSON(n)
+	if from := n.Get(fromField); from.Node != nil && err == nil {
+		base, findings := o.called(from, path+"."+fromField)
+		if len(findings) > 0 {
+			return nil, findings
 		}
-	}
-	raw, err := golden.JSON(source.Node{Node: &own, File: n.File})
-	if err == nil {
-		raw, err = jsonpatch.MergePatch(base, raw)
+		if raw, err = jsonpatch.MergePatch(base, raw); err == nil {
+			raw, err = jsonpatch.MergePatch(raw, []byte(`{"`+fromField+`":null}`))
+		}
 	}
 	return raw, source.FindingsOf(n, path, err)
 }
