@@ -31,19 +31,12 @@ import (
 
 // Kind is a kind of testable document.
 type Kind interface {
-	// Profile is the kind of the tested documents, such as ProviderProfile. The kind of their tables ends in Test.
-	Profile() string
+	// Name is the kind of the tables, such as ProviderProfileTest.
+	Name() string
 	// Table reads a table.
-	Table(table source.Node) (Suite, source.Findings)
+	Table(table source.Node) *Suite
 	// Prepare prepares all cases at once. Errors of a case are reported by its Run.
 	Prepare(ctx context.Context, cases []*Case) error
-}
-
-// Suite holds the cases of one table.
-type Suite struct {
-	Cases []*Case
-	// Held are the existing golden files, including files that belong to no case.
-	Held []string
 }
 
 // Case is one case for one shoot.

@@ -62,7 +62,7 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 func tables(kinds []Kind) string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
-		names[i] = kind.Profile() + "Test"
+		names[i] = kind.Name()
 	}
 	return strings.Join(names, " or ")
 }
@@ -110,7 +110,7 @@ func (f *finder) path(path string) error {
 // file reads the tables of a file, and reports whether there are any; other documents are no tests.
 func (f *finder) file(path string) (some bool, err error) {
 	data, err := Read(path)
-	if err != nil || !slices.ContainsFunc(f.kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Profile()+"Test")) }) {
+	if err != nil || !slices.ContainsFunc(f.kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Name())) }) {
 		return false, err
 	}
 	if f.seen[path] {
@@ -125,16 +125,16 @@ func (f *finder) file(path string) (some bool, err error) {
 	for _, node := range nodes {
 		written := node.Get("kind")
 		for _, kind := range f.kinds {
-			if written.Absent() || written.Value != kind.Profile()+"Test" {
+			if written.Absent() || written.Value != kind.Name() {
 				continue
 			}
-			suite, findings := kind.Table(node)
+			suite := kind.Table(node)
 			for _, c := range suite.Cases {
 				c.kind = kind
 			}
 			f.found.Cases = append(f.found.Cases, suite.Cases...)
 			f.found.Stale = append(f.found.Stale, suite.Held...)
-			f.findings = append(f.findings, findings...)
+			f.findings = append(f.findings, suite.Findings...)
 			some = true
 		}
 	}
@@ -187,68 +187,71 @@ func Read(path string) ([]byte, error) {
 // ErrNoProfile means that a test has no profile.
 var ErrNoProfile = errors.New("no profile: name it in profiles, put it as profile.yaml into this folder or one above it, or give it with --profile")
 
-// Reader reads the cases of a table. It finds cases without a name, and names and golden files that several cases have.
-type Reader struct {
+// Suite holds the cases of one table. It finds cases without a name, and names and golden files that several cases have.
+type Suite struct {
 	// Node is the table.
 	Node source.Node
 	// Profiles are the paths of the tested profiles: those that the table names, or else the given ones, or the nearest.
 	Profiles []string
 	Cases    []*Case
+	// Held are the existing golden files, including files that belong to no case.
+	Held     []string
 	Findings source.Findings
 
 	// goldens are the names of cases by their golden files.
 	goldens map[string]string
 }
 
-// NewReader decodes a table. It has no cases if there are findings. The given profiles are for tables that name none.
-func NewReader(table source.Node, into any, given []string) *Reader {
-	r := &Reader{Node: table, Findings: source.Decode(table, "", into), Profiles: given, goldens: map[string]string{}}
+// NewSuite decodes a table. If there are findings, its cases cannot be read. The given profiles are for tables that name
+// none.
+func NewSuite(table source.Node, into any, given []string) *Suite {
+	s := &Suite{Node: table, Findings: source.Decode(table, "", into), Profiles: given, goldens: map[string]string{}}
 	want := v1alpha1.GroupVersion.String()
 	if version := table.Get("apiVersion"); version.Node == nil {
-		r.Findings = append(r.Findings, table.Finding("apiVersion", "is missing: must be %s", want))
+		s.Findings = append(s.Findings, table.Finding("apiVersion", "is missing: must be %s", want))
 	} else if version.Value != want {
-		r.Findings = append(r.Findings, version.Finding("apiVersion", "unknown apiVersion %q%s: must be %s", version.Value,
+		s.Findings = append(s.Findings, version.Finding("apiVersion", "unknown apiVersion %q%s: must be %s", version.Value,
 			source.Suggest(version.Value, []string{want}), want))
 	}
-	if cases := table.Get("cases"); len(cases.Items()) == 0 && len(r.Findings) == 0 {
+	if cases := table.Get("cases"); len(cases.Items()) == 0 && len(s.Findings) == 0 {
 		at := table
 		if cases.Node != nil {
 			at = cases
 		}
-		r.Findings = append(r.Findings, at.Finding("cases", "has no case"))
+		s.Findings = append(s.Findings, at.Finding("cases", "has no case"))
 	}
 	beside := filepath.Dir(table.File)
 	if named := table.Get("profiles").Items(); len(named) > 0 {
-		r.Profiles = make([]string, len(named))
+		s.Profiles = make([]string, len(named))
 		for i, name := range named {
-			r.Profiles[i] = filepath.Join(beside, filepath.FromSlash(name.Value))
+			s.Profiles[i] = filepath.Join(beside, filepath.FromSlash(name.Value))
 		}
 	} else if nearest, ok := nearestProfile(beside); ok && len(given) == 0 {
-		r.Profiles = []string{nearest}
+		s.Profiles = []string{nearest}
 	}
-	return r
+	return s
 }
 
 // AddNew adds findings that are not there yet: those of all cells of a case, or of what several cases use.
-func (r *Reader) AddNew(findings source.Findings) {
+func (s *Suite) AddNew(findings source.Findings) {
 	for _, one := range findings {
-		if !slices.Contains(r.Findings, one) {
-			r.Findings = append(r.Findings, one)
+		if !slices.Contains(s.Findings, one) {
+			s.Findings = append(s.Findings, one)
 		}
 	}
 }
 
 // Each yields the cases of the table that have a name of their own, with their index.
-func (r *Reader) Each(yield func(i int, of source.Node) bool) {
+func (s *Suite) Each(yield func(i int, of source.Node) bool) {
 	names := map[string]source.Position{}
-	for i, of := range r.Node.Get("cases").Items() {
+	for i, of := range s.Node.Get("cases").Items() {
 		name := of.Get("name")
 		if name.Absent() || name.Value == "" {
-			r.Findings = append(r.Findings, of.Finding("cases", "a case has no name"))
+			s.Findings = append(s.Findings, of.Finding("cases", "a case has no name"))
 			continue
 		}
 		if earlier, twice := names[name.Value]; twice {
-			r.Findings = append(r.Findings, name.Finding("cases", "a case named %q already exists at %s", name.Value, earlier))
+			s.Findings = append(s.Findings, name.Finding("cases", "a case named %q already exists at %s", name.Value, earlier))
 			continue
 		}
 		if names[name.Value] = name.Position(); !yield(i, of) {
@@ -259,43 +262,35 @@ func (r *Reader) Each(yield func(i int, of source.Node) bool) {
 
 // Add adds a case under a name that may be longer than the written one. The name of its golden file is empty if it has
 // none. Add reports whether no other case has this file.
-func (r *Reader) Add(written source.Text, name, golden string, test Test) bool {
-	c := &Case{Suite: r.Node.File, Name: name, Position: written.At.Position(), Test: test}
+func (s *Suite) Add(written source.Text, name, golden string, test Test) bool {
+	c := &Case{Suite: s.Node.File, Name: name, Position: written.At.Position(), Test: test}
 	if golden != "" {
-		c.Golden = filepath.Join(r.folder(), golden)
-		if other, ok := r.goldens[c.Golden]; ok {
-			r.Findings = append(r.Findings, written.At.Finding("cases", "has the golden file %s, as has the case %q", c.Golden, other))
+		c.Golden = filepath.Join(s.folder(), golden)
+		if other, ok := s.goldens[c.Golden]; ok {
+			s.Findings = append(s.Findings, written.At.Finding("cases", "has the golden file %s, as has the case %q", c.Golden, other))
 			return false
 		}
-		r.goldens[c.Golden] = written.Value
+		s.goldens[c.Golden] = written.Value
 	}
-	r.Cases = append(r.Cases, c)
+	s.Cases = append(s.Cases, c)
 	return true
 }
 
-// End returns the cases with the files of their folder that have these suffixes.
-func (r *Reader) End(endings ...string) (Suite, source.Findings) {
-	held, err := filesIn(r.folder(), endings...)
-	return Suite{Cases: r.Cases, Held: held}, append(r.Findings, source.FindingsOf(r.Node, "", err)...)
+// Hold lists the files of the table's folder that have these suffixes as its golden files.
+func (s *Suite) Hold(endings ...string) {
+	entries, err := os.ReadDir(s.folder())
+	if err != nil && !os.IsNotExist(err) {
+		s.Findings = append(s.Findings, source.FindingsOf(s.Node, "", err)...)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(entry.Name(), end) }) {
+			s.Held = append(s.Held, filepath.Join(s.folder(), entry.Name()))
+		}
+	}
 }
 
 // folder returns the folder with the golden files of the table.
-func (r *Reader) folder() string { return strings.TrimSuffix(r.Node.File, filepath.Ext(r.Node.File)) }
-
-// filesIn returns the files with these suffixes in a folder, if it exists.
-func filesIn(folder string, endings ...string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !os.IsNotExist(err) {
-		return nil, err
-	}
-	var held []string
-	for _, entry := range entries {
-		if !entry.IsDir() && slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(entry.Name(), end) }) {
-			held = append(held, filepath.Join(folder, entry.Name()))
-		}
-	}
-	return held, nil
-}
+func (s *Suite) folder() string { return strings.TrimSuffix(s.Node.File, filepath.Ext(s.Node.File)) }
 
 var unfit = regexp.MustCompile("[^A-Za-z0-9._-]+")
 

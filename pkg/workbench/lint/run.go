@@ -461,8 +461,7 @@ var interpreterProfile = Kind{
 var providerProfileTest = Kind{
 	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfileTest,
 	Check: checkTable(func(table source.Node) source.Findings {
-		_, problems := controlplane.New(nil).Table(table)
-		return problems
+		return controlplane.New(nil).Table(table).Findings
 	}),
 }
 
@@ -470,8 +469,7 @@ var providerProfileTest = Kind{
 var interpreterProfileTest = Kind{
 	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfileTest,
 	Check: checkTable(func(table source.Node) source.Findings {
-		_, problems := interpreter.New().Table(table)
-		return problems
+		return interpreter.New().Table(table).Findings
 	}),
 }
 

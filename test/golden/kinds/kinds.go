@@ -98,26 +98,25 @@ func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		nodes, _ := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
 		for _, node := range nodes {
-			suite, findings := fresh().Table(node)
-			placed(t, suite, findings)
+			placed(t, fresh().Table(node))
 		}
 	})
 }
 
 // placed checks that a table gives findings, or cases with a name and a position each.
-func placed(t *testing.T, suite golden.Suite, findings source.Findings) {
+func placed(t *testing.T, suite *golden.Suite) {
 	t.Helper()
-	if len(findings) == 0 && len(suite.Cases) == 0 {
+	if len(suite.Findings) == 0 && len(suite.Cases) == 0 {
 		t.Error("neither a case nor a finding")
 	}
-	for _, finding := range findings {
+	for _, finding := range suite.Findings {
 		if finding.File == "" || finding.Line == 0 || finding.Message == "" {
 			t.Errorf("a finding without a place or a message: %s", finding)
 		}
 	}
 	seen := map[string]bool{}
 	for _, c := range suite.Cases {
-		if len(findings) == 0 && (seen[c.ID()] || c.Position.Line == 0) {
+		if len(suite.Findings) == 0 && (seen[c.ID()] || c.Position.Line == 0) {
 			t.Errorf("two cases %s, or one without a place", c.ID())
 		}
 		seen[c.ID()] = true

@@ -35,9 +35,9 @@ type caseTest struct {
 	setting  setting
 	input    snapshot.Input
 	// more are further objects for the webhooks, in addition to those of the input.
-	more       []manifest.Object
-	edits, old []edit
-	expected   []expectation
+	more     []manifest.Object
+	edits    []edit
+	expected []expectation
 	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml), or empty.
 	form string
 
@@ -94,7 +94,7 @@ type run struct {
 	objects []*object
 	// covered are the positions of the rules that were applied to an object.
 	covered map[source.Position]bool
-	// edited has the indexes of the edits that changed an object: first those of edits, then those of old.
+	// edited has the indexes of the edits that changed an object.
 	edited  map[int]bool
 	outcome golden.Outcome
 }
@@ -144,12 +144,12 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 // edit applies the edits for the object.
 func (r *run) edit(o *object) error {
 	original := o.JSON
-	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
+	for i, e := range r.edits {
 		if !e.matches(o) {
 			continue
 		}
 		into := &o.JSON
-		if i >= len(r.edits) {
+		if e.ofOld {
 			if into = &o.old; o.old == nil {
 				o.old = original
 			}
@@ -165,7 +165,7 @@ func (r *run) edit(o *object) error {
 
 // unused finds edits of missing objects.
 func (r *run) unused() {
-	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
+	for i, e := range r.edits {
 		if !r.edited[i] {
 			r.fail(e.at, e.title, golden.Failure{Message: r.noMatch(e.selector)})
 		}

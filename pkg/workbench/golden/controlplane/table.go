@@ -28,35 +28,29 @@ import (
 )
 
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
-func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
+func (t *Tester) Table(node source.Node) *golden.Suite {
 	r := tableReader{}
-	if r.Reader = golden.NewReader(node, &r.table, t.profiles); len(r.Findings) > 0 {
-		return golden.Suite{}, r.Findings
+	if r.Suite = golden.NewSuite(node, &r.table, t.profiles); len(r.Findings) == 0 {
+		r.read()
+		r.Hold(".diff", ".yaml")
+		r.Held = slices.DeleteFunc(r.Held, r.isInput)
 	}
-	r.read()
-	suite, findings := r.End(".diff", ".yaml")
-	suite.Held = slices.DeleteFunc(suite.Held, r.isInput)
-	return suite, findings
+	return r.Suite
 }
 
 // isInput reports whether a file has manifests of a case, which may be in the folder of the golden files.
 func (r *tableReader) isInput(path string) bool {
-	settings := append(r.Node.Get("cases").Items(), r.Node.Get("defaults"))
-	for _, shoot := range r.Node.Get("shoots").Fields() {
-		settings = append(settings, shoot.Value)
-	}
-	return slices.ContainsFunc(settings, func(setting source.Node) bool {
-		return slices.ContainsFunc(setting.Get("manifests").Items(), func(named source.Node) bool {
-			input := filepath.Join(filepath.Dir(r.Node.File), filepath.FromSlash(named.Value))
-			return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
-		})
+	return slices.ContainsFunc(r.inputs, func(input string) bool {
+		return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
 	})
 }
 
 type tableReader struct {
-	*golden.Reader
+	*golden.Suite
 
 	table v1alpha1.ProviderProfileTest
+	// inputs are the files and folders with manifests.
+	inputs []string
 }
 
 func (r *tableReader) read() {
@@ -84,10 +78,10 @@ func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 	for _, f := range r.Node.Get("shoots").Fields() {
 		known = append(known, f.Key.Value)
 	}
-	if len(c.For) == 0 && len(known) == 0 {
+	switch {
+	case len(c.For) == 0 && len(known) == 0:
 		return []string{""}
-	}
-	if len(c.For) == 0 {
+	case len(c.For) == 0:
 		return known
 	}
 	var names []string
@@ -117,6 +111,9 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 		r.AddNew(source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
 		return
 	}
+	for _, named := range s.Manifests {
+		r.inputs = append(r.inputs, beside(named))
+	}
 	for _, version := range versions {
 		test := &caseTest{setting: s, at: c.Name.At, expected: expected, form: c.Golden, profiles: r.Profiles}
 		if findings := test.set(version, "cases["+c.Name.Value+"]."); len(findings) > 0 {
@@ -138,23 +135,28 @@ func join(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 
+// beside returns a path that is relative to the file that names it.
+func beside(named source.Text) string {
+	return filepath.Join(filepath.Dir(named.At.File), filepath.FromSlash(named.Value))
+}
+
 // set converts the setting to options and further objects.
 func (test *caseTest) set(version, path string) source.Findings {
 	var findings source.Findings
 	test.input.Options, findings = test.setting.options(version)
 	for _, named := range test.setting.Manifests {
-		objects, err := manifest.ReadWith(filepath.Join(filepath.Dir(named.At.File), filepath.FromSlash(named.Value)), golden.Read)
+		objects, err := manifest.ReadWith(beside(named), golden.Read)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = named.At.Finding(path+"manifests", "there is no file or folder %q", named.Value)
 		}
 		test.input.Objects = append(test.input.Objects, objects...)
 		findings = append(findings, source.FindingsOf(named.At, path+"manifests", err)...)
 	}
-	var present, objects, edits, old source.Findings
+	var present, objects source.Findings
 	test.input.Present, present = readObjects(test.setting.Present, path+"present")
 	test.more, objects = readObjects(test.setting.Objects, path+"objects")
-	test.edits, edits = compileEdits(test.at, test.setting.Edits, path+"edits")
-	test.old, old = compileEdits(test.at, test.setting.Old, path+"old")
+	edits := test.addEdits(test.setting.Edits, path+"edits", false)
+	old := test.addEdits(test.setting.Old, path+"old", true)
 	return slices.Concat(findings, present, objects, edits, old)
 }
 
@@ -298,36 +300,31 @@ type edit struct {
 	at      source.Node
 	patch   jsonpatch.Patch
 	replace []v1alpha1.TestReplacement
+	// ofOld means that it changes the existing object instead of the new one.
+	ofOld bool
 }
 
-// compileEdits compiles edits; of is the default position of their findings.
-func compileEdits(of source.Node, written []v1alpha1.TestEdit, path string) ([]edit, source.Findings) {
-	var (
-		edits    []edit
-		findings source.Findings
-	)
+// addEdits compiles edits.
+func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld bool) source.Findings {
+	var findings source.Findings
 	for i, w := range written {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		e := edit{at: w.Of.At, replace: w.Replace}
 		if w.Of.At.Node == nil {
-			findings = append(findings, of.Finding(at+".of", "is missing: a target, or kind and name such as Deployment/acme"))
+			findings = append(findings, test.at.Finding(at+".of", "is missing: a target, or kind and name such as Deployment/acme"))
 			continue
 		}
-		var more source.Findings
-		e.selector, more = compileSelector(w.Of.At, at+".of", w.Of.Value, w.Purposes, false)
+		s, more := compileSelector(w.Of.At, at+".of", w.Of.Value, w.Purposes, false)
 		findings = append(findings, more...)
 		if len(w.Patch) == 0 && len(w.Replace) == 0 {
 			findings = append(findings, w.Of.At.Finding(at, "changes nothing: it has neither patch nor replace"))
 		}
-		if len(w.Patch) > 0 {
-			var err error
-			if e.patch, err = patchOf(w.Patch); err != nil {
-				findings = append(findings, w.Patch[0].Finding(at+".patch", "%s", err))
-			}
+		patch, err := patchOf(w.Patch)
+		if err != nil {
+			findings = append(findings, w.Patch[0].Finding(at+".patch", "%s", err))
 		}
-		edits = append(edits, e)
+		test.edits = append(test.edits, edit{s, w.Of.At, patch, w.Replace, ofOld})
 	}
-	return edits, findings
+	return findings
 }
 
 func patchOf(nodes []source.Node) (jsonpatch.Patch, error) {

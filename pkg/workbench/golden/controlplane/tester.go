@@ -44,8 +44,8 @@ func New(generator snapshot.Generator, profiles ...string) *Tester {
 	return &Tester{generator: generator, profiles: profiles, programs: programs{}, planes: &planes{made: map[string]*plane{}}}
 }
 
-// Profile implements golden.Kind.
-func (t *Tester) Profile() string { return v1alpha1.KindProviderProfile }
+// Name implements golden.Kind.
+func (t *Tester) Name() string { return v1alpha1.KindProviderProfileTest }
 
 // Prepare compiles the profiles of the cases and generates the control planes, each once. It fails if control planes
 // cannot be generated.

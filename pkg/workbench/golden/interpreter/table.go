@@ -28,26 +28,26 @@ import (
 const answerEnding = ".answer.yaml"
 
 // Table implements golden.Kind.
-func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
+func (t *Tester) Table(node source.Node) *golden.Suite {
 	r := tableReader{objects: objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}}}
-	if r.Reader = golden.NewReader(node, &r.table, t.profiles); len(r.Findings) > 0 {
-		return golden.Suite{}, r.Findings
+	if r.Suite = golden.NewSuite(node, &r.table, t.profiles); len(r.Findings) > 0 {
+		return r.Suite
 	}
 	for _, field := range r.objects.named.Fields() {
 		_, findings := r.objects.object(field.Value, "objects."+field.Key.Value)
 		r.AddNew(findings)
 	}
-	if len(r.Findings) > 0 {
-		return golden.Suite{}, r.Findings
+	if len(r.Findings) == 0 {
+		for i := range r.Each {
+			r.add(&r.table.Cases[i])
+		}
+		r.Hold(answerEnding)
 	}
-	for i := range r.Each {
-		r.add(&r.table.Cases[i])
-	}
-	return r.End(answerEnding)
+	return r.Suite
 }
 
 type tableReader struct {
-	*golden.Reader
+	*golden.Suite
 
 	table   v1alpha1.InterpreterProfileTest
 	objects objects

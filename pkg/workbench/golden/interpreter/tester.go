@@ -34,8 +34,8 @@ type Tester struct {
 // profile.yaml.
 func New(profiles ...string) *Tester { return &Tester{profiles: profiles, programs: programs{}} }
 
-// Profile implements golden.Kind.
-func (t *Tester) Profile() string { return v1alpha1.KindInterpreterProfile }
+// Name implements golden.Kind.
+func (t *Tester) Name() string { return v1alpha1.KindInterpreterProfileTest }
 
 // Prepare compiles the profiles of the cases, each once. It fails if the context ends.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
