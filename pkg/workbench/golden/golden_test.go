@@ -40,7 +40,7 @@ func results() []golden.Result {
 			Case: &golden.Case{Suite: suite, Name: name, Position: place(line), Test: outcome(o)}, Outcome: o, Took: 1500 * time.Millisecond,
 		}
 	}
-	rule := golden.Rule{Document: "acme", Name: "kube-apiserver: a", At: place(1)}
+	rule := golden.Rule{Name: "kube-apiserver: a", At: place(1)}
 	applied := rule
 	applied.Applied = true
 	return []golden.Result{

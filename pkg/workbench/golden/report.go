@@ -76,13 +76,10 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	same := sameFailures(results)
 	for i := range results {
 		r := &results[i]
-		switch {
-		case same[i] == nil && !r.OK():
-			continue
-		case r.OK():
-			if s.Verbose {
-				fmt.Fprintf(&out, "%s %s %s\n", s.paint(colour.Good, "ok  "), r.Case.ID(), s.paint(colour.Dim, "("+short(r.Took)+")"))
-			}
+		if r.OK() && s.Verbose {
+			fmt.Fprintf(&out, "%s %s %s\n", s.paint(colour.Good, "ok  "), r.Case.ID(), s.paint(colour.Dim, "("+short(r.Took)+")"))
+		}
+		if same[i] == nil {
 			continue
 		}
 		fmt.Fprintf(&out, "%s %s\n", s.paint(colour.Bad, "FAIL"), s.paint(colour.Title, r.Case.ID()))
@@ -320,9 +317,9 @@ func plain(text string) string {
 
 // Rule is a rule of a tested document, with its outcome in a case or in all of them.
 type Rule struct {
-	// Document is the name of the document, and Name identifies the rule in it.
-	Document, Name string
-	At             source.Position
+	// Name identifies the rule in the document.
+	Name string
+	At   source.Position
 	// Applied reports that it changed an object, or that the object already had the value.
 	Applied bool
 }

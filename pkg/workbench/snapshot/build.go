@@ -287,7 +287,7 @@ func (b *builder) snapshot(name string, s *namespaceInput, o Options, g Generate
 		}
 		snapshot.Objects = slices.Concat(generated, s.objects)
 	}
-	for _, o := range append(b.in.Present, s.objects...) {
+	for _, o := range slices.Concat(b.in.Present, s.objects) {
 		decoded, err := decode(o)
 		if err != nil {
 			return nil, err

@@ -98,33 +98,31 @@ func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 // maximumCases bounds a table.
 const maximumCases = 20000
 
-// cells adds a case for a shoot, once for each version. All versions have the same findings, so it returns those of the
-// first.
+// cells adds a case for a shoot, once for each version.
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
-	s := layer(layers...)
-	versions, findings := s.versions(among)
+	base := caseTest{setting: layer(layers...), at: c.Name.At, expected: expected, form: c.Golden, profiles: r.Profiles}
+	versions, findings := base.setting.versions(among)
+	if len(findings) == 0 {
+		findings = base.read("cases[" + c.Name.Value + "].")
+	}
+	if len(findings) == 0 && len(r.Cases)+len(versions) > maximumCases {
+		findings = source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)}
+	}
 	if len(findings) > 0 {
 		r.AddNew(findings)
 		return
 	}
-	if len(r.Cases)+len(versions) > maximumCases {
-		r.AddNew(source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
-		return
-	}
-	for _, named := range s.Manifests {
+	for _, named := range base.setting.Manifests {
 		r.inputs = append(r.inputs, beside(named))
 	}
 	for _, version := range versions {
-		test := &caseTest{setting: s, at: c.Name.At, expected: expected, form: c.Golden, profiles: r.Profiles}
-		if findings := test.set(version, "cases["+c.Name.Value+"]."); len(findings) > 0 {
-			r.AddNew(findings)
-			return
-		}
+		test := base
+		test.input.Options.Kubernetes = version
 		file := ""
 		if c.Golden != "" {
 			file = join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version) + "." + c.Golden
 		}
-		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, test) {
+		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, &test) {
 			return
 		}
 	}
@@ -140,10 +138,10 @@ func beside(named source.Text) string {
 	return filepath.Join(filepath.Dir(named.At.File), filepath.FromSlash(named.Value))
 }
 
-// set converts the setting to options and further objects.
-func (test *caseTest) set(version, path string) source.Findings {
+// read converts the setting to options, objects and edits.
+func (test *caseTest) read(path string) source.Findings {
 	var findings source.Findings
-	test.input.Options, findings = test.setting.options(version)
+	test.input.Options, findings = test.setting.options()
 	for _, named := range test.setting.Manifests {
 		objects, err := manifest.ReadWith(beside(named), golden.Read)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -245,10 +243,10 @@ func (s *setting) versions(among []string) ([]string, source.Findings) {
 	return versions, findings
 }
 
-// options returns the options of the generated objects for a version.
-func (s *setting) options(version string) (snapshot.Options, source.Findings) {
+// options returns the options of the generated objects without the version.
+func (s *setting) options() (snapshot.Options, source.Findings) {
 	o := snapshot.Options{
-		Kubernetes: version, HighAvailability: s.HighAvailability, IPv6: s.IPv6, Hibernated: s.Hibernated, Workerless: s.Workerless,
+		HighAvailability: s.HighAvailability, IPv6: s.IPv6, Hibernated: s.Hibernated, Workerless: s.Workerless,
 		Garden: s.Garden, Legacy: s.Legacy, SNI: s.SNI, Provider: s.Provider, SeedProvider: s.SeedProvider, BackupProvider: s.BackupProvider,
 		Annotations: s.Annotations,
 	}
