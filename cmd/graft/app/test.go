@@ -27,6 +27,7 @@ type testOptions struct {
 	update, prune bool
 	verbose       bool
 	junit         string
+	output        string
 	coverage      bool
 	coverageMin   float64
 }
@@ -71,8 +72,10 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 	set.BoolVar(&o.prune, "prune", false, "with --update: remove golden files without a case")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
+	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	set.BoolVar(&o.coverage, "coverage", false, "list rules that no case applies")
 	set.Float64Var(&o.coverageMin, "coverage-min", 0, "minimum percentage of covered rules")
+	choices(command, "output", "text", "json")
 	return command
 }
 
@@ -169,6 +172,12 @@ func (o *testOptions) report(s *Streams, results []golden.Result, stale []string
 }
 
 func (o *testOptions) print(s *Streams, results []golden.Result, coverage *golden.Coverage, stale []string, took time.Duration) error {
+	if o.output == "json" {
+		if !o.coverage && o.coverageMin == 0 {
+			coverage = nil
+		}
+		return golden.WriteJSON(s.Out, results, coverage, took)
+	}
 	if err := (golden.Style{Verbose: o.verbose, Colour: s.Colour()}).Write(s.Out, results, took); err != nil {
 		return err
 	}

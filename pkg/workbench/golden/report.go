@@ -5,25 +5,23 @@
 package golden
 
 import (
-	"cmp"
+	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // Summary counts cases.
 type Summary struct {
-	Passed int
-	Failed int
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
 	// Errors could not be run.
-	Errors int
+	Errors int `json:"errors"`
 }
 
 // OK reports whether all cases were run and pass.
@@ -200,6 +198,65 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
+// jsonReport is the report for programs.
+type jsonReport struct {
+	Summary  Summary       `json:"summary"`
+	Seconds  float64       `json:"seconds"`
+	Cases    []jsonCase    `json:"cases"`
+	Coverage *jsonCoverage `json:"coverage,omitempty"`
+}
+
+type jsonCase struct {
+	Suite    string        `json:"suite"`
+	Name     string        `json:"name"`
+	At       string        `json:"at"`
+	Result   string        `json:"result"`
+	Seconds  float64       `json:"seconds"`
+	Error    string        `json:"error,omitempty"`
+	Failures []jsonFailure `json:"failures,omitempty"`
+}
+
+type jsonFailure struct {
+	At string `json:"at"`
+	Failure
+}
+
+type jsonCoverage struct {
+	Percent float64 `json:"percent"`
+	Coverage
+}
+
+// WriteJSON writes the results for programs; coverage may be nil. It fails if w cannot be written.
+func WriteJSON(w io.Writer, results []Result, coverage *Coverage, took time.Duration) error {
+	report := jsonReport{Summary: Summarize(results), Seconds: took.Seconds(), Cases: []jsonCase{}}
+	for i := range results {
+		report.Cases = append(report.Cases, results[i].json())
+	}
+	if coverage != nil {
+		report.Coverage = &jsonCoverage{Percent: coverage.Percent(), Coverage: *coverage}
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
+}
+
+func (r *Result) json() jsonCase {
+	c := jsonCase{
+		Suite: r.Case.Suite, Name: r.Case.Name, At: r.Case.Position.String(), Result: "passed", Seconds: r.Took.Seconds(),
+	}
+	switch {
+	case r.Err != nil:
+		c.Result, c.Error = "error", r.Err.Error()
+	case !r.OK():
+		c.Result = "failed"
+	}
+	for _, f := range r.AllFailures() {
+		c.Failures = append(c.Failures, jsonFailure{At: f.At.String(), Failure: f})
+	}
+	return c
+}
+
 // Elements of the JUnit report for GitLab, Jenkins and others.
 type (
 	junitCounts struct {
@@ -313,66 +370,4 @@ func plain(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// Rule is a rule of a tested document, with its outcome in a case or in all of them.
-type Rule struct {
-	// Name identifies the rule in the document.
-	Name string
-	At   source.Position
-	// Applied reports that it changed an object, or that the object already had the value.
-	Applied bool
-}
-
-// Coverage holds the coverage of the rules, in the order of the files.
-type Coverage struct {
-	Rules []Rule
-	// Applied is the number of rules that some case has applied.
-	Applied int
-}
-
-// Percent returns the percentage of covered rules; 100 if there are no rules.
-func (c *Coverage) Percent() float64 {
-	if len(c.Rules) == 0 {
-		return 100
-	}
-	return 100 * float64(c.Applied) / float64(len(c.Rules))
-}
-
-// Cover combines the outcomes of the executed cases.
-func Cover(results []Result) *Coverage {
-	byPlace := map[source.Position]Rule{}
-	for i := range results {
-		for _, outcome := range results[i].Rules {
-			outcome.Applied = outcome.Applied || byPlace[outcome.At].Applied
-			byPlace[outcome.At] = outcome
-		}
-	}
-	coverage := &Coverage{Rules: slices.SortedFunc(maps.Values(byPlace), func(a, b Rule) int {
-		return cmp.Or(strings.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
-	})}
-	for _, r := range coverage.Rules {
-		if r.Applied {
-			coverage.Applied++
-		}
-	}
-	return coverage
-}
-
-// Write writes a line for each rule that no case applied, and the number of applied rules. It fails if w cannot be
-// written.
-func (c *Coverage) Write(w io.Writer) error {
-	var out strings.Builder
-	for _, r := range c.Rules {
-		if !r.Applied {
-			fmt.Fprintf(&out, "%s:%d: %s: never applied\n", r.At.File, r.At.Line, r.Name)
-		}
-	}
-	if len(c.Rules) > 0 {
-		fmt.Fprintf(&out, "coverage: %d of %d rules applied in some case, %.1f %%\n", c.Applied, len(c.Rules), c.Percent())
-	} else {
-		out.WriteString("coverage: no profile could be run\n")
-	}
-	_, err := io.WriteString(w, out.String())
-	return err
 }

@@ -121,7 +121,9 @@ func (p *program) list(d *profile.Interpreter) {
 		for _, operation := range interpreter.Operations() {
 			for j, written := range at.Get(string(operation)).Items() {
 				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
-				p.rules = append(p.rules, golden.Rule{Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position()})
+				p.rules = append(p.rules, golden.Rule{
+					Document: d.Metadata.Name, Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
+				})
 			}
 		}
 	}
