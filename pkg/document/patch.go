@@ -155,7 +155,7 @@ type slot struct {
 
 // items emits the change of an array with inserted and removed items.
 func (p *patcher) items(n *Node) {
-	if n.onlyGrown() {
+	if onlyGrown(n) {
 		p.grown(n)
 		return
 	}
@@ -177,7 +177,7 @@ func (p *patcher) items(n *Node) {
 }
 
 // onlyGrown reports whether all items are there that were there at first.
-func (n *Node) onlyGrown() bool {
+func onlyGrown(n *Node) bool {
 	left := n.text.count(n.at)
 	for _, k := range n.kids {
 		if k.was != 0 {

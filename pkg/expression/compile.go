@@ -96,6 +96,37 @@ func (e *Environment) Template(text string, at source.Position) (*Template, erro
 	return t.fold()
 }
 
+// ConditionOf compiles a condition at a path of a document. It returns nil if there is none or it is invalid. example is the
+// message for a text that is not one expression.
+func (e *Environment) ConditionOf(t source.Text, path, example string) (*Expression, source.Findings) {
+	if t.At.Absent() {
+		return nil, nil
+	}
+	compiled, err := e.Condition(t.Value, At(t.At))
+	if err == nil {
+		return compiled, nil
+	}
+	findings := source.FindingsOf(t.At, path, err)
+	for i := range findings {
+		if findings[i].Rule == WrongCondition {
+			findings[i].Message = example
+		}
+	}
+	return nil, findings
+}
+
+// TemplateOf compiles a text at a path of a document. It returns nil if there is none or it is invalid.
+func (e *Environment) TemplateOf(t source.Text, path string) (*Template, source.Findings) {
+	if t.At.Absent() {
+		return nil, nil
+	}
+	compiled, err := e.Template(t.Value, At(t.At))
+	if err != nil {
+		return nil, source.FindingsOf(t.At, path, err).Of(FailingConstant)
+	}
+	return compiled, nil
+}
+
 // fold evaluates a template that names no variable.
 func (t *Template) fold() (*Template, error) {
 	for _, part := range t.parts {

@@ -211,37 +211,6 @@ func (t *Tree) Known() any {
 	}
 }
 
-// ConditionOf compiles a condition at a path of a document. It returns nil if there is none or it is invalid. example is the
-// message for a text that is not one expression.
-func (e *Environment) ConditionOf(t source.Text, path, example string) (*Expression, source.Findings) {
-	if t.At.Absent() {
-		return nil, nil
-	}
-	compiled, err := e.Condition(t.Value, At(t.At))
-	if err == nil {
-		return compiled, nil
-	}
-	findings := source.FindingsOf(t.At, path, err)
-	for i := range findings {
-		if findings[i].Rule == WrongCondition {
-			findings[i].Message = example
-		}
-	}
-	return nil, findings
-}
-
-// TemplateOf compiles a text at a path of a document. It returns nil if there is none or it is invalid.
-func (e *Environment) TemplateOf(t source.Text, path string) (*Template, source.Findings) {
-	if t.At.Absent() {
-		return nil, nil
-	}
-	compiled, err := e.Template(t.Value, At(t.At))
-	if err != nil {
-		return nil, source.FindingsOf(t.At, path, err).Of(FailingConstant)
-	}
-	return compiled, nil
-}
-
 // At returns the position of the first character of a YAML scalar's text: after the quote, or in the line after the |
 // of a block scalar, with an unknown column.
 func At(n source.Node) source.Position {
