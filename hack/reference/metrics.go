@@ -125,8 +125,11 @@ func metricsIn(file *ast.File) []metric {
 		var m metric
 		if options, ok := call.Args[0].(*ast.CompositeLit); ok {
 			m.name, m.help = member(options, "Name"), member(options, "Help")
-		} else if len(call.Args) > 1 {
+		} else if n := len(call.Args); n > 1 {
 			m.name, m.help = literal(call.Args[0]), literal(call.Args[1])
+			if m.name == "" && n > 2 { // after the registry
+				m.name, m.help = literal(call.Args[1]), literal(call.Args[2])
+			}
 		}
 		// A metric without help text is not registered.
 		if match == nil || m.help == "" || !metricName.MatchString(m.name) {
