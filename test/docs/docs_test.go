@@ -270,7 +270,7 @@ func isReason(expression ast.Expr) bool {
 // testMetrics checks that the metrics in the documents are those that the program has, and the other way round.
 func testMetrics(t *testing.T) {
 	inCode := map[string]bool{}
-	named := regexp.MustCompile(`(?:Name: +|NewDesc\(|gauge\(|counter\()"(graft_[a-z_]+)"`)
+	named := regexp.MustCompile(`(?:Name: +|NewDesc\(|gauge\(|counter\(|New(?:Counter|Gauge)\(registry, )"(graft_[a-z_]+)"`)
 	for _, folder := range []string{"pkg", "cmd"} {
 		for _, file := range sources(t, folder) {
 			for _, name := range named.FindAllStringSubmatch(read(t, file), -1) {
