@@ -120,7 +120,8 @@ func Canonical(value any) (any, error) {
 	return read, nil
 }
 
-// Plain returns the value of a node as decoded JSON: numbers are float64. Values that JSON cannot express are text.
+// Plain returns the value of a node as decoded JSON: numbers are float64. If JSON cannot express it,
+// as .inf, it returns its text, which is empty for a mapping or a list.
 func Plain(n source.Node) any {
 	raw, err := JSON(n)
 	if err != nil {

@@ -382,7 +382,8 @@ func (c *compiler) item(field, name string, in fieldpath.Path, want v1alpha1.Tes
 		case item == nil:
 			return []golden.Mismatch{{Want: "(present)", Got: golden.Absent}}, nil
 		}
-		return nil, nil
+		_, err := o.text(name, item)
+		return nil, err
 	}})
 	// add adds an assertion about an existing item and its text. The word is in the lines that it is about; all lines of
 	// the item have the empty one.

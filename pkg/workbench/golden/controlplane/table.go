@@ -40,8 +40,15 @@ func (t *Tester) Table(node source.Node) *golden.Suite {
 
 // isInput reports whether a file has manifests of a case, which may be in the folder of the golden files.
 func (r *tableReader) isInput(path string) bool {
-	return slices.ContainsFunc(r.inputs, func(input string) bool {
-		return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
+	settings := append(r.Node.Get("cases").Items(), r.Node.Get("defaults"))
+	for _, shoot := range r.Node.Get("shoots").Fields() {
+		settings = append(settings, shoot.Value)
+	}
+	return slices.ContainsFunc(settings, func(setting source.Node) bool {
+		return slices.ContainsFunc(setting.Get("manifests").Items(), func(named source.Node) bool {
+			input := filepath.Join(filepath.Dir(r.Node.File), filepath.FromSlash(named.Value))
+			return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
+		})
 	})
 }
 
@@ -49,8 +56,6 @@ type tableReader struct {
 	*golden.Suite
 
 	table v1alpha1.ProviderProfileTest
-	// inputs are the files and folders with manifests.
-	inputs []string
 }
 
 func (r *tableReader) read() {
@@ -111,9 +116,6 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 	if len(findings) > 0 {
 		r.AddNew(findings)
 		return
-	}
-	for _, named := range base.setting.Manifests {
-		r.inputs = append(r.inputs, beside(named))
 	}
 	for _, version := range versions {
 		test := base
@@ -315,6 +317,11 @@ func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld b
 		findings = append(findings, more...)
 		if len(w.Patch) == 0 && len(w.Replace) == 0 {
 			findings = append(findings, w.Of.At.Finding(at, "changes nothing: it has neither patch nor replace"))
+		}
+		for j, r := range w.Replace {
+			if r.Unit != "" && r.File != "" {
+				findings = append(findings, w.Of.At.Finding(fmt.Sprintf("%s.replace[%d]", at, j), "has a unit and a file: use an entry for each"))
+			}
 		}
 		patch, err := patchOf(w.Patch)
 		if err != nil {

@@ -51,6 +51,9 @@ func (t *Tester) Name() string { return v1alpha1.KindProviderProfileTest }
 // cannot be generated.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	for _, c := range cases {
+		if ctx.Err() != nil {
+			break
+		}
 		test := c.Test.(*caseTest)
 		test.program = t.programs.load(test.profiles, test.setting.generation(), test.setting.Parameters)
 		if test.program.err == nil {
@@ -116,14 +119,14 @@ func (p *planes) generate(ctx context.Context, generator snapshot.Generator) err
 		return snapshot.ErrNoGenerator
 	}
 	all, failed := generator.Generate(ctx, p.wanted...)
-	if errors.Is(failed, snapshot.ErrNoGenerator) {
-		return failed
+	if ctx.Err() != nil || errors.Is(failed, snapshot.ErrNoGenerator) {
+		return cmp.Or(failed, ctx.Err())
 	}
 	for i, key := range p.keys {
 		one, err := all, failed
 		if err == nil {
 			one = all[i:]
-		} else {
+		} else if len(p.wanted) > 1 {
 			one, err = generator.Generate(ctx, p.wanted[i])
 		}
 		if p.made[key] = (&plane{err: err}); err == nil {
@@ -155,7 +158,11 @@ func (p programs) load(paths []string, g contract.Generation, parameters map[str
 	for name, node := range parameters {
 		values[name] = golden.Plain(node)
 	}
-	key := fmt.Sprintf("%q %v %v", paths, g, values)
+	written, err := json.Marshal(values)
+	if err != nil {
+		return &program{err: err}
+	}
+	key := fmt.Sprintf("%q %v %s", paths, g, written)
 	if p[key] == nil {
 		loaded, err := newProgram(paths, g, parameters)
 		if err != nil {

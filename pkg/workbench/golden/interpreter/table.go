@@ -124,11 +124,24 @@ func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 		if len(findings) > 0 {
 			return nil, findings
 		}
-		if raw, err = jsonpatch.MergePatch(base, raw); err == nil {
-			raw, err = jsonpatch.MergePatch(raw, []byte(`{"`+fromField+`":null}`))
-		}
+		raw, err = mergeWithoutFrom(base, raw)
 	}
 	return raw, source.FindingsOf(n, path, err)
+}
+
+// mergeWithoutFrom returns an object with the members of another one, except for the name of the object itself. It fails if one of
+// them is not a JSON object.
+func mergeWithoutFrom(object, members []byte) ([]byte, error) {
+	var over map[string]json.RawMessage
+	if err := json.Unmarshal(members, &over); err != nil {
+		return nil, err
+	}
+	delete(over, fromField)
+	raw, err := json.Marshal(over)
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.MergePatch(object, raw)
 }
 
 // called returns the object with a name, or in a file.
