@@ -30,8 +30,11 @@ const (
 )
 
 // Serve serves until the context ends, with TLS if the server has a configuration for it. It then accepts no connections,
-// and aborts requests that take longer than grace. It fails if it cannot accept connections any more.
-func Serve(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration, to logr.Logger) (err error) {
+// and aborts requests that take longer than grace. It fails if it cannot accept connections any more; it calls broken with
+// the error first, and then ends running requests in the same way.
+func Serve(
+	ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration, to logr.Logger, broken func(error),
+) (err error) {
 	failed := make(chan error, 1)
 	go func() {
 		if server.TLSConfig != nil {
@@ -42,6 +45,7 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, grac
 	}()
 	select {
 	case err = <-failed:
+		broken(err)
 	case <-ctx.Done():
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)

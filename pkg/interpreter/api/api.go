@@ -71,7 +71,7 @@ type Answered struct {
 
 // New returns a handler for both dialects, on any path.
 func New(o Options) *Handler {
-	o.MaximumBytes, o.Patience = cmp.Or(o.MaximumBytes, DefaultMaximumBytes), cmp.Or(o.Patience, DefaultPatience)
+	o.MaximumBytes, o.Patience = cmp.Or(max(0, o.MaximumBytes), DefaultMaximumBytes), cmp.Or(max(0, o.Patience), DefaultPatience)
 	if o.Answered == nil {
 		o.Answered = func(Answered) {}
 	}

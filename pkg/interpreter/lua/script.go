@@ -213,7 +213,7 @@ func (s *script) plain(p place) code {
 		}
 		return number(float)
 	}
-	return atom(string(raw)) // also a timestamp, in quotes
+	return atom(string(raw))
 }
 
 // count translates a number of replicas.

@@ -160,17 +160,17 @@ func (l lasting) Unwrap() error { return l.error }
 // wait sets the time of the next check.
 func (r *Registrar) wait(err error) {
 	var l lasting
-	wait := r.Period
+	after := r.Period
 	switch {
 	case err == nil && r.wide:
-		r.delay, wait = 0, firstDelay
+		r.delay, after = 0, firstDelay
 	case err == nil || errors.As(err, &l):
 		r.delay = 0
 	default:
 		r.delay = min(max(2*r.delay, firstDelay), r.Period)
-		wait = r.delay
+		after = r.delay
 	}
-	r.next = r.Clock.Now().Add(wait)
+	r.next = r.Clock.Now().Add(after)
 }
 
 // log logs a failure if its text differs from the one before.
@@ -352,7 +352,13 @@ func encode(there *unstructured.Unstructured, c *configuration.Configuration, ow
 		object.Object[field] = content[field]
 	}
 	object.SetName(c.GetName())
-	return object, unstructured.SetNestedField(object.Object, owner, "metadata", "annotations", OwnerAnnotation)
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[OwnerAnnotation] = owner
+	object.SetAnnotations(annotations)
+	return object, nil
 }
 
 // Agreed returns a function for each of count registrations that receives the authorities which its callers trust.

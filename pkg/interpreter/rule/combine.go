@@ -256,7 +256,8 @@ func common(_ *question, _ path, all []found) ([]byte, error) {
 	return listOf(items), nil
 }
 
-// canonical returns a text that is equal for equal values.
+// canonical returns a text that is equal for equal values. Values that are larger than an expression may write, 4 MiB, are equal only
+// if their members have the same order.
 func canonical(n *document.Node) string {
 	switch n.Kind() {
 	case document.Object, document.Array:

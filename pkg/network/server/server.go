@@ -167,8 +167,9 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 		p.logOpen(s.options.Log)
 		work.Go(func() {
 			log := s.options.Log.WithValues("listener", p.Listener.String())
-			if err := serving.Serve(ctx, p.server, p.listener, grace, log); err != nil {
-				cancel(fmt.Errorf("serving %s: %w", p.Listener, err))
+			broken := func(err error) { cancel(fmt.Errorf("serving %s: %w", p.Listener, err)) }
+			if err := serving.Serve(ctx, p.server, p.listener, grace, log, broken); err != nil {
+				broken(err)
 			}
 		})
 	}
