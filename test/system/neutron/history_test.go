@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
@@ -89,9 +91,15 @@ func (c historyCloud) Owners(ctx context.Context) map[string]string {
 
 // loseSome closes the connection instead of answering one of n calls, at random: two clients that repeat the same calls would
 // otherwise lose the same answer forever.
-func loseSome(n int) func(http.ResponseWriter, *http.Request, http.Handler) {
+func loseSome(n int, random *rand.Rand, lost *atomic.Int64) func(http.ResponseWriter, *http.Request, http.Handler) {
+	var mutex sync.Mutex
+	own := rand.New(rand.NewPCG(random.Uint64(), random.Uint64())) //nolint:gosec // this is no secret
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-		if rand.IntN(n) == 0 { //nolint:gosec // this is no secret
+		mutex.Lock()
+		loses := own.IntN(n) == 0
+		mutex.Unlock()
+		if loses {
+			lost.Add(1)
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
@@ -104,8 +112,9 @@ var _ = Describe("the history of a program with this cloud", func() {
 		cloud := newHistoryCloud(ctx)
 		w := checker.New(1, cloud, fmt.Sprintf(historyProfile, cloudsFile("application", applicationCredential()), cloud.networkID))
 		w.Start("ledger: {path: %[1]s/ledger}", 1)
+		var lost atomic.Int64
 		w.Run(ctx, 2, func(random *rand.Rand) {
-			fixture.proxy.disturb(loseSome(12))
+			fixture.proxy.disturb(loseSome(12, random, &lost))
 			checker.Pause(random, 2000, 4000)
 			w.Restart(0)
 			checker.Pause(random, 2000, 4000)
@@ -113,5 +122,6 @@ var _ = Describe("the history of a program with this cloud", func() {
 			fixture.startNeutron(ctx)
 			checker.Pause(random, 1000, 2000)
 		})
+		Expect(lost.Load()).To(BeNumerically(">", 0), "no answer was lost")
 	})
 })

@@ -6,6 +6,6 @@
 // process of a machine whose own kernel may have none. The guest sees the files of the machine, cannot write them, and
 // is gone when the program has ended.
 //
-// It knows nothing of the product. A test that uses it is the guest's first process, too: its TestMain calls [Guest].
+// It needs a C compiler, see testdata/xstate.c. It knows nothing of the product. A test that uses it is the guest's first process, too: its TestMain calls [Guest].
 // Linux only. Enter at [Run].
 package uml
