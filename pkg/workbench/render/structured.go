@@ -54,7 +54,7 @@ type ObjectDifference struct {
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
 	// ControlPlane names the control plane of the object; absent if there is only one.
-	ControlPlane string `json:"scene,omitempty"`
+	ControlPlane string `json:"controlPlane,omitempty"`
 	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the
 	// change.
 	Note   string   `json:"note,omitempty"`
