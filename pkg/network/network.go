@@ -108,8 +108,8 @@ const (
 	Bound State = "bound"
 	// Releasing: the owner has given it back; the cloud may still have it.
 	Releasing State = "releasing"
-	// Resting: the cloud has confirmed the release; it is not given out before the end of its quarantine.
-	Resting State = "resting"
+	// Quarantined: the cloud has confirmed the release; it is not given out before the end of its quarantine.
+	Quarantined State = "quarantine"
 )
 
 // Allocation holds all resources of one owner; it is complete or does not exist.

@@ -42,7 +42,7 @@ folder, the commands send their requests to its socket and say so on standard er
 }
 
 // ledgerStates are the states that can be looked for.
-var ledgerStates = []string{string(network.Intended), string(network.Bound), string(network.Releasing), string(network.Resting)}
+var ledgerStates = []string{string(network.Intended), string(network.Bound), string(network.Releasing), string(network.Quarantined)}
 
 // ledgerInspectOptions are the flags of graft ledger inspect.
 type ledgerInspectOptions struct {
@@ -61,8 +61,8 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 		Long: `List allocations with their owners, sorted by owner. Filters can be combined.
 
 The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then bound, and releasing
-until the cloud has unbound it. A released resource is in quarantine (resting) for a while; only its last owner gets it:
---state resting lists these, and --address shows them, too.`,
+until the cloud has unbound it. A released resource is in quarantine for a while; only its last owner gets it:
+--state quarantine lists these, and --address shows them, too.`,
 		Example: `  # the owner of an address
   graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
 
@@ -78,7 +78,7 @@ until the cloud has unbound it. A released resource is in quarantine (resting) f
 	set.StringVar(&o.query.Pool, "pool", "", "only this pool")
 	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
 	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its quarantine")
-	set.StringVar((*string)(&o.query.State), "state", "", "only this state: intended, bound, releasing or resting")
+	set.StringVar((*string)(&o.query.State), "state", "", "only this state: intended, bound, releasing or quarantine")
 	set.StringVar(&o.query.Node, "node", "", "only this node")
 	set.StringVar(&o.query.Namespace, "namespace", "", "only claims or Pods in this namespace")
 	set.DurationVar(&o.longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
@@ -110,7 +110,7 @@ func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []
 		return err
 	}
 	return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error {
-		list := newListing(s.Out, o.output, o.query.State == network.Resting)
+		list := newListing(s.Out, o.output, o.query.State == network.Quarantined)
 		if err := k.search(ctx, o.query, list.add); err != nil {
 			return errors.Join(err, list.breakOff())
 		}
@@ -136,7 +136,7 @@ func newListing(out io.Writer, form string, quarantine bool, more ...string) *li
 	l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 	l.heads = append([]string{"OWNER", "POOL", "ADDRESSES", "MAC", "VLAN", "STATE", "SINCE", "HOLDER"}, more...)
 	if quarantine {
-		l.heads = []string{"RESTING", "UNTIL"}
+		l.heads = []string{"QUARANTINE", "UNTIL"}
 	}
 	return l
 }
@@ -215,7 +215,7 @@ func last(e ledger.Entry) string {
 
 // quarantineCells returns the columns of an address in quarantine in a list of allocations.
 func quarantineCells(e ledger.Entry) []string {
-	row := []string{"", e.Resource.Pool, e.Resource.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
+	row := []string{"", e.Resource.Pool, e.Resource.Address.String(), "", "", "quarantine until " + e.Until.UTC().Format(time.RFC3339), "", ""}
 	if had := last(e); had != "" {
 		row[7] = "last " + had
 	}
@@ -332,7 +332,7 @@ func writeReport(s *Streams, report *ledger.Report) {
 		records = ", " + counted(report.Records, "record", "records")
 	}
 	fmt.Fprintf(s.Out, "%s, %s held, %d in quarantine%s: ", counted(report.Allocations, "allocation", "allocations"),
-		counted(report.Held, "resource", "resources"), report.Resting, records)
+		counted(report.Held, "resource", "resources"), report.Quarantined, records)
 	switch {
 	case len(report.Faults) == 0:
 		fmt.Fprintln(s.Out, "nothing wrong")

@@ -391,7 +391,7 @@ func amounts(s archive.Summary) string {
 	if s.Records > 0 {
 		return held + ", " + rest + ", and " + counted(s.Records, "record", "records")
 	}
-	return held + ", and " + rest
+	return held + " and " + rest
 }
 
 // streamFile writes a file atomically, without holding it in memory. Only its owner may read it.

@@ -30,8 +30,8 @@ func TestListingOfAddressInQuarantine(t *testing.T) {
 	if err := l.end(); err != nil {
 		t.Fatal(err)
 	}
-	want := "OWNER  POOL  ADDRESSES  MAC  VLAN  STATE                               SINCE  HOLDER\n" +
-		"-      p     10.0.0.9   -    -     resting until 2033-05-18T03:33:20Z  -      last docker/k\n"
+	want := "OWNER  POOL  ADDRESSES  MAC  VLAN  STATE                                  SINCE  HOLDER\n" +
+		"-      p     10.0.0.9   -    -     quarantine until 2033-05-18T03:33:20Z  -      last docker/k\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -235,10 +235,10 @@ func TestServersAgree(t *testing.T) {
 			}
 			group.Wait()
 			store.toldAll(len(servers))
-			var held, resting uint64
+			var held, quarantined uint64
 			err := store.Scan(t.Context(), "ip/", func(_, value []byte) error {
 				if value[0] == '~' {
-					resting++
+					quarantined++
 				} else {
 					held++
 				}
@@ -248,7 +248,7 @@ func TestServersAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := ledger.Usage{
-				Size: 9, Held: held, Quarantined: resting, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: held, Quarantined: resting}},
+				Size: 9, Held: held, Quarantined: quarantined, Families: []ledger.FamilyUsage{{Bits: 32, Size: 9, Held: held, Quarantined: quarantined}},
 			}
 			counts := map[string]string{}
 			if held > 0 {

@@ -133,7 +133,7 @@ func (t tally) changes() []Change {
 type Usage struct {
 	// Size is the number of addresses that can be chosen; 0 if the cloud chooses.
 	Size uint64
-	// Held and Resting are numbers of addresses, including those requested by name. Addresses that rows of other pools name count as held.
+	// Held and Quarantined are numbers of addresses, including those requested by name. Addresses that rows of other pools name count as held.
 	Held, Quarantined uint64
 	// Families are the parts of these sums, since each family can be exhausted by itself; none if the cloud chooses.
 	Families []FamilyUsage

@@ -32,13 +32,13 @@ type Query struct {
 }
 
 // Search calls each for the allocations of a store that are looked for, in the order of their owners, until it returns an error; in the state
-// Resting, for the resources in quarantine, and of an address alone for both. A row that cannot be read is an error that names it.
+// Quarantined, for the resources in quarantine, and of an address alone for both. A row that cannot be read is an error that names it.
 func Search(ctx context.Context, store Store, q Query, each func(Entry) error) error {
 	if err := CheckFormat(ctx, store); err != nil {
 		return err
 	}
 	switch {
-	case q.State == network.Resting:
+	case q.State == network.Quarantined:
 		for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
 			if q.Pool != "" && prefix != prefixAddress {
 				continue
@@ -136,7 +136,7 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 // includesQuarantine reports whether the query includes resources in quarantine: a query for an address includes all rows about
 // it.
 func (q Query) includesQuarantine() bool {
-	return q.State == network.Resting || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
+	return q.State == network.Quarantined || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
 }
 
 // Matches reports whether the query selects an entry. A resource in quarantine has no owner, so that only pool and

@@ -43,11 +43,11 @@ type VerifyOptions struct {
 
 // Report is the result of Verify.
 type Report struct {
-	// Rows are all rows, Allocations those of owners; Held and Resting are the resources.
+	// Rows are all rows, Allocations those of owners; Held and Quarantined are the resources.
 	Rows        int `json:"rows"`
 	Allocations int `json:"allocations"`
 	Held        int `json:"held"`
-	Resting     int `json:"resting"`
+	Quarantined int `json:"quarantined"`
 	// Records are rows of other packages, such as networks of containers.
 	Records int `json:"records,omitempty"`
 	// Faults is sorted by key. More means that there are further faults.
@@ -196,7 +196,7 @@ func (v *verifier) note(e Entry) error {
 		v.report.Held++
 		v.held[e.Key] = e.Owner
 	default:
-		v.report.Resting++
+		v.report.Quarantined++
 		v.quarantined[e.Key] = true
 	}
 	return v.times(e)

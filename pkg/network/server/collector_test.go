@@ -45,9 +45,9 @@ func TestCollector(t *testing.T) {
 	}
 	want := []string{
 		`graft_network_pool_addresses{family="ipv4",pool="both",state="held"} 7`,
-		`graft_network_pool_addresses{family="ipv4",pool="both",state="resting"} 2`,
+		`graft_network_pool_addresses{family="ipv4",pool="both",state="quarantine"} 2`,
 		`graft_network_pool_addresses{family="ipv6",pool="both",state="held"} 7`,
-		`graft_network_pool_addresses{family="ipv6",pool="both",state="resting"} 0`,
+		`graft_network_pool_addresses{family="ipv6",pool="both",state="quarantine"} 0`,
 		`graft_network_pool_exhausted_total{of="cloud",pool="both"} 0`,
 		`graft_network_pool_exhausted_total{of="cloud",pool="none"} 1`,
 		`graft_network_pool_exhausted_total{of="ipv4",pool="both"} 0`,

@@ -111,7 +111,7 @@ var (
 	descSize = prometheus.NewDesc("graft_network_pool_size",
 		"Addresses of a pool, by family; absent if its cloud chooses them.", []string{"pool", "family"}, nil)
 	descAddresses = prometheus.NewDesc("graft_network_pool_addresses",
-		"Addresses of a pool by family and state: held, or in quarantine (resting).", []string{"pool", "family", "state"}, nil)
+		"Addresses of a pool by family and state: held or quarantine.", []string{"pool", "family", "state"}, nil)
 	descVLANs = prometheus.NewDesc("graft_network_pool_vlans",
 		"VLANs of a pool at each trunk.", []string{"pool"}, nil)
 	descTakenVLANs = prometheus.NewDesc("graft_network_pool_vlans_taken",
@@ -155,7 +155,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 			family := string(network.OfFamily(of.Bits))
 			gauge(descSize, float64(of.Size), name, family)
 			gauge(descAddresses, float64(of.Held), name, family, "held")
-			gauge(descAddresses, float64(of.Quarantined), name, family, "resting")
+			gauge(descAddresses, float64(of.Quarantined), name, family, "quarantine")
 		}
 		if usage.VLANs > 0 {
 			gauge(descVLANs, float64(usage.VLANs), name)

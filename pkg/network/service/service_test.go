@@ -149,7 +149,7 @@ func TestUnsentCallLeavesNoTrace(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is held (-want +got):\n%s", diff)
 	}
-	for _, address := range []string{"10.0.0.1", "10.0.0.4"} { // neither held nor resting
+	for _, address := range []string{"10.0.0.1", "10.0.0.4"} { // neither held nor in quarantine
 		w.allocate(request("cloudy", "next-"+address, address))
 	}
 }

@@ -240,7 +240,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_drift_given_up_total", Help: "Searches that stopped touching objects because consecutive touches fixed nothing.",
 		}),
 		coolingDown: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_drift_resting_objects",
+			Name: "graft_drift_postponed_objects",
 			Help: "Objects that the next search does not touch because earlier touches fixed nothing.",
 		}),
 	}

@@ -215,7 +215,7 @@ const maximumFaults = 10_000
 func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
 	c, err := readAll(ctx, in, progress)
 	report := &ledger.Report{
-		Rows: len(c.rows), Allocations: c.Allocations, Resting: c.Resting, Records: c.Records,
+		Rows: len(c.rows), Allocations: c.Allocations, Quarantined: c.Resting, Records: c.Records,
 		Held: len(c.rows) - c.Allocations - c.Resting - c.Records, More: len(c.doubles) > maximumFaults,
 	}
 	fault := func(line int, problem, remedy string) {

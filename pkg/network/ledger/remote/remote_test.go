@@ -107,20 +107,20 @@ func TestSearch(t *testing.T) {
 		query ledger.Query
 		want  string
 	}{
-		"all":                      {ledger.Query{}, "test/0 test/1 test/2"},
-		"a pool":                   {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
-		"another pool":             {ledger.Query{Pool: "other"}, ""},
-		"an owner":                 {ledger.Query{Owner: "test/1"}, "test/1"},
-		"owners":                   {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
-		"an address":               {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
-		"an address of one":        {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
-		"a resting address":        {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"a state":                  {ledger.Query{State: network.Releasing}, ""},
-		"a namespace":              {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
-		"a node":                   {ledger.Query{Node: "n"}, ""},
-		"before a time":            {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
-		"an address in quarantine": {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"an owner on another node": {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
+		"all":                            {ledger.Query{}, "test/0 test/1 test/2"},
+		"a pool":                         {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
+		"another pool":                   {ledger.Query{Pool: "other"}, ""},
+		"an owner":                       {ledger.Query{Owner: "test/1"}, "test/1"},
+		"owners":                         {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
+		"an address":                     {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
+		"an address of one":              {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
+		"an address with its quarantine": {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
+		"a state":                        {ledger.Query{State: network.Releasing}, ""},
+		"a namespace":                    {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
+		"a node":                         {ledger.Query{Node: "n"}, ""},
+		"before a time":                  {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
+		"an address in quarantine":       {ledger.Query{State: network.Quarantined}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
+		"an owner on another node":       {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for where, search := range map[string]func(ledger.Query, func(ledger.Entry) error) error{
@@ -161,7 +161,7 @@ func TestExportVerifyAndReleaseThroughServer(t *testing.T) {
 		t.Errorf("export: %v (-store +server):\n%s%s", err, diff, cmp.Diff(direct.String(), through.String()))
 	}
 	report, err := ledger.Verify(t.Context(), w.client, ledger.VerifyOptions{Now: time.Unix(2e9, 0)})
-	if err != nil || report.Allocations != 3 || report.Held != 3 || report.Resting != 1 || len(report.Faults) > 0 {
+	if err != nil || report.Allocations != 3 || report.Held != 3 || report.Quarantined != 1 || len(report.Faults) > 0 {
 		t.Errorf("verify: %+v, %v", report, err)
 	}
 	a, err := w.client.Release(t.Context(), network.Owner{Contract: "test", Key: "1"})
