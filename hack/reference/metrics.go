@@ -39,8 +39,9 @@ func writeMetrics(out *bytes.Buffer) error {
 	out.WriteString(`
 # Metrics
 
-For operators who write queries. The programs also have the usual metrics of Go and of the process (` + "`go_…`, `process_…`" + `). Input of
-callers never becomes the value of a label. [The charts](../operations/monitoring.md) have alerts and dashboards.
+For operators who write queries. Look up the name, type and labels of each metric. The programs also have the metrics of
+Go and of the process (` + "`go_…`, `process_…`" + `). Labels never contain input of callers. [The
+charts](../operations/monitoring.md) have alerts and dashboards.
 `)
 	programOf := regexp.MustCompile(`^graft_(server_|network_|interpreter_)?`)
 	for _, program := range []struct{ title, prefix string }{

@@ -220,7 +220,7 @@ func TestStalledRequests(t *testing.T) {
 		f.dial(partial(1<<20, "x"))
 	}
 	f.eventually("those before are ended", func() bool {
-		return f.count("graft_server_refused_total", map[string]string{"what": "body", "reason": "stalled"}) == 34
+		return f.count("graft_server_refused_total", map[string]string{"kind": "body", "reason": "stalled"}) == 34
 	})
 	for range 20 {
 		if got := f.post(strings.NewReader("abc")); got != "200 3 <nil>" {
@@ -431,7 +431,7 @@ func TestBusyConnectionsAreKept(t *testing.T) {
 	if _, err := f.dial("").Read(make([]byte, 1)); err == nil {
 		t.Error("the connection is open, want it closed")
 	}
-	if got := f.count("graft_server_refused_total", map[string]string{"what": "connection", "reason": "busy"}); got != 1 {
+	if got := f.count("graft_server_refused_total", map[string]string{"kind": "connection", "reason": "busy"}); got != 1 {
 		t.Errorf("%v were refused", got)
 	}
 	close(release)

@@ -47,7 +47,7 @@ func NewMetrics(registry prometheus.Registerer, server string) *Metrics {
 			Name: "graft_server_refused_total",
 			Help: "Connections, requests and bodies that were ended because of a limit: the one that waited longest for its caller (stalled), " +
 				"or the new one, if all existing ones are in progress (busy).",
-		}, []string{"what", "reason"}),
+		}, []string{"kind", "reason"}),
 	}
 	registry.MustRegister(m.refused)
 	for _, what := range []string{refusedConnection, refusedRequest, refusedBody} {

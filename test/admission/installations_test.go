@@ -138,7 +138,7 @@ var _ = Describe("the webhook server", func() {
 			Expect(body.ReadFrom(response.Body)).Error().NotTo(HaveOccurred())
 			return response.StatusCode, body.String()
 		}
-		p.expectCount(2, "graft_unauthorized_reviews_total", labels{"lacked": "path"}, func() {
+		p.expectCount(2, "graft_unauthorized_reviews_total", labels{"missing": "path"}, func() {
 			for _, path := range []string{plain, "/webhooks/0123456789abcdef0123456789abcdef/controlplane/acme"} {
 				status, body := post(path)
 				Expect(status).To(Equal(http.StatusNotFound), "status of %s", path)
@@ -177,7 +177,7 @@ var _ = Describe("the webhook server with a client CA", func() {
 			return response.StatusCode, response.Body.Close()
 		}
 		path := segmented(ctx, plain)
-		p.expectCount(1, "graft_unauthorized_reviews_total", labels{"lacked": "certificate"}, func() {
+		p.expectCount(1, "graft_unauthorized_reviews_total", labels{"missing": "certificate"}, func() {
 			Expect(post(path)).To(Equal(http.StatusForbidden), "status without a certificate")
 		})
 		Expect(post(path, trusted.Pair("kube-apiserver"))).To(Equal(http.StatusBadRequest), "status with a certificate")

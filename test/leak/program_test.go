@@ -68,7 +68,7 @@ var _ = Describe("the network provider with a kubeconfig", func() {
 		start(binary, filepath.Join(folder, "config.yaml"))
 
 		Eventually(env.Get).WithContext(ctx).WithArguments("http://"+metrics+"/metrics").Should(And(
-			ContainSubstring(`graft_network_leaks{reason="missing"} 1`), ContainSubstring("graft_network_leaks_unjudged 0"),
+			ContainSubstring(`graft_network_leaks{reason="missing"} 1`), ContainSubstring("graft_network_leaks_unchecked 0"),
 		), "metrics after the first search")
 		administration, err := remote.Dial("unix://" + remote.Socket(filepath.Join(folder, "ledger")))
 		Expect(err).NotTo(HaveOccurred(), "connecting to the socket for administration")

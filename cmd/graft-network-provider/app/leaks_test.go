@@ -77,7 +77,7 @@ func TestLeaksWithoutACluster(t *testing.T) {
 	if err := client.GC(t.Context(), false, func(remote.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), "no Kubernetes client") {
 		t.Errorf("freeing: %v", err)
 	}
-	if metrics := n.metrics(t); !strings.Contains(metrics, `graft_network_leaks{reason="old"} 1`) || !strings.Contains(metrics, "graft_network_leaks_unjudged 2") {
+	if metrics := n.metrics(t); !strings.Contains(metrics, `graft_network_leaks{reason="old"} 1`) || !strings.Contains(metrics, "graft_network_leaks_unchecked 2") {
 		t.Errorf("the metrics are %s", metrics)
 	}
 	n.Stop(t)

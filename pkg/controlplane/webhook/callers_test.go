@@ -108,7 +108,7 @@ func TestCallers(t *testing.T) {
 	c.bench.clock.SetTime(start.Add(2*time.Hour + settle + time.Second))
 	c.expectAccepted(t, "", paths...)
 
-	if got := metrics.Count(t, c.registry, "graft_unauthorized_reviews_total", map[string]string{"lacked": "path"}); got == 0 {
+	if got := metrics.Count(t, c.registry, "graft_unauthorized_reviews_total", map[string]string{"missing": "path"}); got == 0 {
 		t.Error("the rejected request was not counted")
 	}
 	c.known = nil

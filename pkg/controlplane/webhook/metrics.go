@@ -106,7 +106,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		unauthorized: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_unauthorized_reviews_total",
 			Help: "Requests without credentials of the API server, by the missing one: the secret segment of the path, or a client certificate.",
-		}, []string{"lacked"}),
+		}, []string{"missing"}),
 		refused: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_registration_refused",
 			Help: "1 while the registration belongs to another installation; Graft does not overwrite it.",

@@ -79,8 +79,8 @@ type Suspect struct {
 
 // Summary is the result of a pass.
 type Summary struct {
-	// Held are how many allocations there are, and Unjudged of how many it is not known whether their holders live.
-	Held, Unjudged int
+	// Held is the number of allocations, and Unchecked the number of those whose holders could not be checked.
+	Held, Unchecked int
 	// Suspects are how many there are by reason, those among them that were freed.
 	Suspects map[Reason]int
 	Freed    int
@@ -291,7 +291,7 @@ func (r *Reconciler) findSuspects(ctx context.Context) ([]Suspect, Summary, erro
 		living := counted.made[a.Holder.Kind]
 		switch judge(a, living) {
 		case unknown:
-			summary.Unjudged++
+			summary.Unchecked++
 			if r.options.Oldest > 0 && now.Sub(a.Since) >= r.options.Oldest {
 				found, old[a.Owner] = append(found, Suspect{Allocation: a, Reason: Old, First: !r.old[a.Owner].Equal(a.Since)}), a.Since
 			}

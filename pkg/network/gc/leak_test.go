@@ -178,7 +178,7 @@ func TestLeakIsFreedInSecondPass(t *testing.T) {
 		w.clock.Step(time.Second)
 		freed := fmt.Sprint(free)
 		w.want("the second", "gone gone first=true freed="+freed+"; same name, another UID gone first=true freed="+freed, w.pass(r))
-		w.want("summary", fmt.Sprintf("%+v", gc.Summary{Held: 6, Unjudged: 2, Suspects: map[gc.Reason]int{gc.Gone: 2}, Freed: map[bool]int{true: 2}[free]}), fmt.Sprintf("%+v", w.done))
+		w.want("summary", fmt.Sprintf("%+v", gc.Summary{Held: 6, Unchecked: 2, Suspects: map[gc.Reason]int{gc.Gone: 2}, Freed: map[bool]int{true: 2}[free]}), fmt.Sprintf("%+v", w.done))
 		after := map[bool]string{true: "", false: "gone gone first=false freed=false; same name, another UID gone first=false freed=false"}
 		w.want("the third", after[free], w.pass(r))
 		if len(w.failed) > 0 || len(w.held) != map[bool]int{true: 4, false: 6}[free] {

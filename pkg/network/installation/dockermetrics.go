@@ -45,7 +45,7 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_docker_stale_removed_total",
 			Help: "Unused objects that were removed, by kind: network, endpoint or link.",
-		}, []string{"what"}),
+		}, []string{"kind"}),
 	}
 	for _, what := range []string{"network", "endpoint", "link"} {
 		m.removed.WithLabelValues(what)

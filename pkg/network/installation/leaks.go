@@ -112,7 +112,7 @@ func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect
 // leakMetrics are the metrics of the search.
 type leakMetrics struct {
 	suspects        *prometheus.GaugeVec
-	unjudged        prometheus.Gauge
+	unchecked       prometheus.Gauge
 	freed, failures prometheus.Counter
 	last            prometheus.Gauge
 }
@@ -128,12 +128,12 @@ func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
 		suspects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_leaks", Help: "Possible leaks at the last search, by reason: gone (owner deleted), missing (not found once) or old.",
 		}, []string{"reason"}),
-		unjudged: gauge("graft_network_leaks_unjudged", "Allocations in the last search whose holders could not be checked."),
-		freed:    counter("graft_network_leaks_freed_total", "Allocations freed because their holders no longer existed."),
-		failures: counter("graft_network_leaks_failures_total", "Searches for leaks that failed completely or in part."),
-		last:     gauge("graft_network_leaks_last_look_seconds", "Time of the last search for leaks, in seconds since 1970."),
+		unchecked: gauge("graft_network_leaks_unchecked", "Allocations in the last search whose holders could not be checked."),
+		freed:     counter("graft_network_leaks_freed_total", "Allocations freed because their holders no longer existed."),
+		failures:  counter("graft_network_leaks_failures_total", "Searches for leaks that failed completely or in part."),
+		last:      gauge("graft_network_leaks_last_search_timestamp_seconds", "Time of the last search for leaks, in seconds since 1970."),
 	}
-	registry.MustRegister(m.suspects, m.unjudged, m.freed, m.failures, m.last)
+	registry.MustRegister(m.suspects, m.unchecked, m.freed, m.failures, m.last)
 	return m
 }
 
@@ -142,7 +142,7 @@ func (m leakMetrics) done(s gc.Summary) {
 	for _, reason := range []gc.Reason{gc.Gone, gc.Missing, gc.Old} {
 		m.suspects.WithLabelValues(string(reason)).Set(float64(s.Suspects[reason]))
 	}
-	m.unjudged.Set(float64(s.Unjudged))
+	m.unchecked.Set(float64(s.Unchecked))
 	m.freed.Add(float64(s.Freed))
 	m.last.Set(float64(clock.RealClock{}.Now().Unix()))
 }

@@ -56,7 +56,7 @@ func TestCollector(t *testing.T) {
 		`graft_network_pool_size{family="ipv4",pool="both"} 9`,
 		`graft_network_pool_size{family="ipv6",pool="both"} 4.294967296e+09`,
 		`graft_network_pool_vlans{pool="both"} 4`,
-		`graft_network_pool_vlans_taken{pool="both"} 3`,
+		`graft_network_pool_vlans_used{pool="both"} 3`,
 	}
 	if diff := cmp.Diff(want, pools); diff != "" {
 		t.Error(diff)

@@ -131,7 +131,7 @@ func TestIdleConnections(t *testing.T) {
 		if got := w.count(t, "graft_server_connections", nil); got > 1024 {
 			t.Errorf("%s: %v are open", network, got)
 		}
-		if got := w.count(t, "graft_server_refused_total", map[string]string{"what": "connection", "reason": "stalled"}); got < 76 {
+		if got := w.count(t, "graft_server_refused_total", map[string]string{"kind": "connection", "reason": "stalled"}); got < 76 {
 			t.Errorf("%s: %v were closed", network, got)
 		}
 	}

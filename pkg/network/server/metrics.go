@@ -114,7 +114,7 @@ var (
 		"Addresses of a pool by family and state: held or quarantine.", []string{"pool", "family", "state"}, nil)
 	descVLANs = prometheus.NewDesc("graft_network_pool_vlans",
 		"VLANs of a pool at each trunk.", []string{"pool"}, nil)
-	descTakenVLANs = prometheus.NewDesc("graft_network_pool_vlans_taken",
+	descTakenVLANs = prometheus.NewDesc("graft_network_pool_vlans_used",
 		"VLANs of a pool that are held or in quarantine, at the trunk with the fewest free ones.", []string{"pool"}, nil)
 	descExhausted = prometheus.NewDesc("graft_network_pool_exhausted_total",
 		"Allocations rejected because a pool had no free address (ipv4, ipv6), no free VLAN at the trunk (vlan), or its cloud was full (cloud).",
@@ -127,7 +127,7 @@ var (
 		"Calls of a cloud in progress.", []string{"cloud"}, nil)
 	descTypical = prometheus.NewDesc("graft_network_cloud_call_seconds",
 		"Recent duration of calls of a cloud, in seconds.", []string{"cloud"}, nil)
-	descClosed = prometheus.NewDesc("graft_network_cloud_closed_seconds",
+	descClosed = prometheus.NewDesc("graft_network_cloud_paused_seconds",
 		"Remaining time of a cloud's Retry-After, in seconds.", []string{"cloud"}, nil)
 )
 

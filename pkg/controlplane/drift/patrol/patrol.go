@@ -228,7 +228,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_drift_unread_namespaces", Help: "Control planes that the last search for drift could not read.",
 		}),
 		last: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_drift_last_look_timestamp_seconds", Help: "Time of the last complete search for drift, in seconds since 1970; 0: never.",
+			Name: "graft_drift_last_search_timestamp_seconds", Help: "Time of the last complete search for drift, in seconds since 1970; 0: never.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_drift_failures_total", Help: "Searches for drift that failed completely.",
