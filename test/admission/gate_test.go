@@ -101,7 +101,7 @@ var _ = Describe("gardenlet, which waits for an Extension,", func() {
 		e := waited(ctx, served, "graft", "graft")
 		others := []*extensionsv1alpha1.Extension{waited(ctx, served, "other", "other"),
 			waited(ctx, newShoot(ctx, "others", "acme"), "graft", "other")}
-		expectShut(ctx, e, "The webhooks for this control plane are not in place: reading the registration")
+		expectShut(ctx, e, "The webhooks for this control plane are not ready: reading the registration")
 		expectReady(ctx, waited(ctx, unserved, "graft", "graft"))
 		expectReady(ctx, waited(ctx, leftAlone, "graft", "graft"))
 		optOut(ctx, leftAlone, "") // others count opted-out ones

@@ -87,7 +87,7 @@ func TestNames(t *testing.T) {
 // older are parts of warnings about rules that are there for older generations: those of OpenStack for the Service, and
 // those for versions of Kubernetes before 1.31.
 var older = []string{
-	"the Service of the kube-apiserver must not be mutated at all",
+	"do not allow changes of the Service of the kube-apiserver",
 	"is false in all versions of Kubernetes that are served, 1.31 to",
 }
 

@@ -236,7 +236,7 @@ func TestRefusesToStart(t *testing.T) {
 	if err := os.WriteFile(n.path("d.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, said := n.try(t); status != 1 || !strings.Contains(said, "d.sock is there and no socket") {
+	if status, said := n.try(t); status != 1 || !strings.Contains(said, "d.sock exists and is not a socket: remove it, or choose another path") {
 		t.Errorf("with a file in place of the socket: status %d, want 1 and an error that names it: %s", status, said)
 	}
 	if left, err := filepath.Glob(n.path("*.sock")); err != nil || len(left) != 1 {

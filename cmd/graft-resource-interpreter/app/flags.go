@@ -138,7 +138,7 @@ func (f *Flags) registration(set *pflag.FlagSet, c *configv1alpha1.ResourceInter
 		if !set.Changed("register") {
 			for _, name := range []string{"karmada-kubeconfig", "url", "service", "timeout-seconds"} {
 				if set.Changed(name) {
-					return fmt.Errorf("--%s is for --register", name)
+					return fmt.Errorf("--%s needs --register", name)
 				}
 			}
 			return nil
@@ -176,9 +176,9 @@ func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
 	add(len(c.Profiles.Paths) == 0 && !*c.Profiles.Gardener, "no profiles: give --profiles, or profiles.paths in the configuration")
 	add(len(c.Profiles.Optional) > 0 && !*c.Profiles.Gardener, "--gardener-optional needs --gardener")
 	add(c.Certificate.Sources() == 0, "no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder")
-	add(c.Certificate.Sources() > 1, "there is one certificate: give files, a Secret or a folder for it")
+	add(c.Certificate.Sources() > 1, "there are several certificates: give only files, a Secret or a folder")
 	if files := c.Certificate.Files; files != nil {
-		add(files.CertFile == "" || files.KeyFile == "", "--tls-cert-file and --tls-key-file go together")
+		add(files.CertFile == "" || files.KeyFile == "", "--tls-cert-file and --tls-key-file must be given together")
 	}
 	for _, name := range c.Certificate.DNSNames {
 		if err := configv1alpha1.CheckDNSName(name); err != nil {

@@ -142,8 +142,8 @@ func (o *driftOptions) load(ctx context.Context, from *seed.Seed) (*loaded, erro
 		return nil, fmt.Errorf("reading the seed %s: %w (--profile avoids this request)", from.Host(), err)
 	}
 	if len(images) > 0 {
-		return nil, fmt.Errorf("the extension in the seed %s has profiles of images, which are not read from here (%s): take them out of these, "+
-			"and name all profiles with --profile, also those of ConfigMaps", from.Host(), strings.Join(images, ", "))
+		return nil, fmt.Errorf("the extension in the seed %s has profiles in images, which graft drift cannot read (%s): extract them, "+
+			"and name all profiles with --profile, also those in ConfigMaps", from.Host(), strings.Join(images, ", "))
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("the seed %s has no ConfigMap with profiles: name profiles with --profile", from.Host())

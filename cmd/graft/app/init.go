@@ -74,7 +74,7 @@ func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string
 func (o *initOptions) files() (scaffold.Files, error) {
 	a := &o.answers
 	if a.Provider == "" {
-		return nil, errors.New("say the type of the provider with --provider")
+		return nil, errors.New("name the type of the provider with --provider")
 	}
 	if a.Name == "" {
 		a.Name = a.Provider

@@ -79,7 +79,7 @@ func (f *ledgerFlags) named(arguments []string) error {
 	case places > 1:
 		return errors.New("name one ledger: a path, --etcd or --server")
 	case len(f.endpoints) == 0 && f.ca+f.cert+f.key != "":
-		return errors.New("--cacert, --cert and --key are for --etcd")
+		return errors.New("--cacert, --cert and --key need --etcd")
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (f *ledgerFlags) tls() (*tls.Config, error) {
 		}
 	}
 	if (f.cert == "") != (f.key == "") {
-		return nil, errors.New("--cert and --key belong together")
+		return nil, errors.New("--cert and --key must be given together")
 	}
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)

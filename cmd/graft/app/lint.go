@@ -80,7 +80,7 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 	case o.rules:
 		return listRules(s)
 	case o.dryRun && !o.fix:
-		return errors.New("--dry-run is for --fix")
+		return errors.New("--dry-run needs --fix")
 	case o.fix && !o.dryRun && slices.Contains(paths, "-"):
 		return errors.New("--fix needs files and cannot write to standard input")
 	}

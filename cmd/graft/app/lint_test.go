@@ -40,7 +40,7 @@ func TestLint(t *testing.T) {
 		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, line, json, sarif", wrong},
 		{"no such severity", wrong, []string{"--fail-on", "info"}, 2, "", "--fail-on info: must be one of error, warning", wrong},
 		{"no constraint", wrong, []string{"--kubernetes", "new"}, 2, "", "--kubernetes new: must be a constraint", wrong},
-		{"a difference of nothing", wrong, []string{"--dry-run"}, 2, "", "--dry-run is for --fix", wrong},
+		{"a difference of nothing", wrong, []string{"--dry-run"}, 2, "", "--dry-run needs --fix", wrong},
 		{"the standard input is no file", wrong, []string{"--fix", "-"}, 2, "", "--fix needs files", wrong},
 		{"a rule", wrong, []string{"--explain", "conflict"}, 0, "conflict (error)", "", wrong},
 		{"no such rule", wrong, []string{"--explain", "conflicts"}, 2, "", `did you mean "conflict"?`, wrong},

@@ -151,13 +151,12 @@ func foreignDocuments(files []source.File) source.Findings {
 	for _, part := range parts {
 		switch kind := part.Node.Get("kind"); {
 		case !slices.Contains(kinds, kind.Value):
-			findings = append(findings, kind.Finding("kind", "%s is not a profile, and no program reads it from an image: there are %s in it alone",
+			findings = append(findings, kind.Finding("kind", "%s is not a profile: an image contains only %s",
 				kind.Value, strings.Join(kinds, ", ")).Of(source.UnknownKind))
 		case first.Node == nil:
 			first = kind
 		case kind.Value != first.Value:
-			findings = append(findings, kind.Finding("kind", "%s cannot be in an image with the %s at %s: another program reads it, and each refuses the "+
-				"other's; make an image of each kind", kind.Value, first.Value, first.Position()).Of(source.UnknownKind))
+			findings = append(findings, kind.Finding("kind", "%s cannot be in an image with the %s at %s: different programs read them; make an image for each kind", kind.Value, first.Value, first.Position()).Of(source.UnknownKind))
 		}
 	}
 	return findings

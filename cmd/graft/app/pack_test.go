@@ -189,7 +189,7 @@ func TestPackRefuses(t *testing.T) {
 		"a wrong profile":            {[]string{wrong}, statusFound, "contract-forbidden"},
 		"profiles of two programs": {[]string{"../../../example/network/acme.yaml", "../../../example/interpreter/profile.yaml"}, statusFound,
 			"example/interpreter/profile.yaml:8:7: kind: InterpreterProfile cannot be in an image with the NetworkProfile at " +
-				"../../../example/network/acme.yaml:7:7: another"},
+				"../../../example/network/acme.yaml:7:7: different programs"},
 		"a configuration": {[]string{"../../../hack/systemd/network-provider.yaml"}, statusFound,
 			"network-provider.yaml:7:7: kind: NetworkProviderConfiguration is not a profile"},
 		"tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is not a profile"},

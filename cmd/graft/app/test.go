@@ -83,7 +83,7 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 func (o *testOptions) check() (*regexp.Regexp, error) {
 	switch {
 	case o.prune && !o.update:
-		return nil, errors.New("--prune is for --update")
+		return nil, errors.New("--prune needs --update")
 	case o.prune && o.run != "":
 		return nil, errors.New("--prune cannot find unused golden files with --run")
 	case o.run == "":

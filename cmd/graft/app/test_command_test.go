@@ -43,7 +43,7 @@ func TestTest(t *testing.T) {
 		{"test tests --run [", 2, "", "--run: error parsing regexp"},
 		{"test tests/profile.yaml", 2, "", "no tests in tests/profile.yaml"},
 		{"test nowhere", 2, "", "no such file or directory"},
-		{"test tests --prune", 2, "", "--prune is for --update"},
+		{"test tests --prune", 2, "", "--prune needs --update"},
 		{"test tests --update --prune --run a", 2, "", "cannot find unused golden files with --run"},
 		{"test tests -o xml", 2, "", "must be one of text, json"},
 	} {

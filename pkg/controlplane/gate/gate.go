@@ -152,11 +152,11 @@ func (g *Gate) write(status *extensionsv1alpha1.ExtensionStatus, operation garde
 	status.LastOperation, status.LastError = last, nil
 	if problem == "" {
 		last.State, last.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
-		last.Description = "The control plane finds the webhooks that it needs"
+		last.Description = "All webhooks for this control plane are registered"
 		return
 	}
 	last.State, last.Progress = gardencorev1beta1.LastOperationStateError, 50
-	last.Description = "The webhooks for this control plane are not in place: " + problem
+	last.Description = "The webhooks for this control plane are not ready: " + problem
 	status.LastError = &gardencorev1beta1.LastError{Description: last.Description, LastUpdateTime: &now}
 }
 

@@ -150,7 +150,7 @@ func checkKubeletValue(name string, raw []byte) string {
 		return strings.TrimPrefix(err.Error(), "json: ")
 	}
 	if err := json.Unmarshal(raw, &value); err != nil {
-		return "it is no value"
+		return "it is not a value"
 	}
 	return checkKubeletPath(name, value)
 }

@@ -228,7 +228,7 @@ func readEmbedded(text []byte, format string, write func([]byte) error) (*embedd
 			return nil, err
 		}
 		if parsed.Root().Kind() != document.Object {
-			return nil, fmt.Errorf("is no object: %w", document.ErrKind)
+			return nil, fmt.Errorf("is not an object: %w", document.ErrKind)
 		}
 		return &embedded{tree: parsed.Root(), text: parsed, write: write}, nil
 	}

@@ -76,7 +76,7 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 // setStorage writes one field.
 func setStorage(o *target.Object, field, value string) error {
 	if _, err := resource.ParseQuantity(value); err != nil && field == storageCapacity {
-		return fmt.Errorf("%w: the capacity is no quantity", ErrValue)
+		return fmt.Errorf("%w: the capacity is not a quantity", ErrValue)
 	}
 	return writeStorage(o, field, document.Quote(value))
 }

@@ -138,7 +138,7 @@ var (
 )
 
 // ErrValue means that the value of an expression is not allowed in its place.
-var ErrValue = errors.New("value not possible here")
+var ErrValue = errors.New("invalid value")
 
 // visit calls a function with each constant value at a path.
 func visit(n source.Node, at, path string, do func(n source.Node, at string)) {

@@ -64,7 +64,7 @@ func denialOf(ctx context.Context, err error) *rejection {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &rejection{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed", err}
 	case ctx.Err() != nil:
-		return &rejection{Cancelled, http.StatusGatewayTimeout, "the caller hung up", err}
+		return &rejection{Cancelled, http.StatusGatewayTimeout, "the caller disconnected", err}
 	}
 	if isFailure {
 		// The cause contains no values either (see mutation.Failure), and explains the problem to the author of

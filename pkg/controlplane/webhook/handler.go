@@ -127,7 +127,7 @@ var buffers = sync.Pool{New: func() any { return new([]byte) }}
 func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "an %s is sent by POST", reviewKind)
+		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "send an %s with POST", reviewKind)
 	}
 	if !isJSON(r.Header.Get("Content-Type")) {
 		return refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")

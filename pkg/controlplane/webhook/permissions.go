@@ -127,6 +127,6 @@ func missingRule(r mutation.Permission, refused []string) string {
 	case r.Group == "" && r.Resource == "configmaps":
 		value = fmt.Sprintf("lookups.configMaps: [%s]", r.Name)
 	}
-	return fmt.Sprintf("the profile %s may not %s this: %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get, list, watch]} is missing; "+
-		"the chart makes it of the value %s", r.Profile, strings.Join(refused, ", "), where, r.Group, r.Resource, r.Name, value)
+	return fmt.Sprintf("the profile %s has no permission to %s this: add %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get, list, watch]}; "+
+		"the chart adds it for the value %s", r.Profile, strings.Join(refused, ", "), where, r.Group, r.Resource, r.Name, value)
 }

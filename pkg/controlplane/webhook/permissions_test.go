@@ -51,8 +51,8 @@ func TestPermissions(t *testing.T) {
 	}
 	files.set(reading("b", "b"))
 	err := store.Load(ctx, files)
-	const want = `p.yaml:5:36: lookups.x: the profile one may not get, list, watch this: a ClusterRole with {apiGroups: [""], resources: [secrets], ` +
-		`resourceNames: [b], verbs: [get, list, watch]} is missing; the chart makes it of the value lookups.secrets: [b]`
+	const want = `p.yaml:5:36: lookups.x: the profile one has no permission to get, list, watch this: add a ClusterRole with {apiGroups: [""], resources: [secrets], ` +
+		`resourceNames: [b], verbs: [get, list, watch]}; the chart adds it for the value lookups.secrets: [b]`
 	if err == nil || err.Error() != want || !store.Serves(a) || store.Serves(b) {
 		t.Fatalf("want a rejected profile and the earlier one active: %s", cmp.Diff(want, err.Error()))
 	}
@@ -66,7 +66,7 @@ func TestPermissions(t *testing.T) {
 	}
 	permitted.names["b"], permitted.not = true, "watch"
 	store.waiting.next = time.Now().Add(-time.Second)
-	if err := store.Load(ctx, files); err == nil || !strings.Contains(err.Error(), "may not watch this") {
+	if err := store.Load(ctx, files); err == nil || !strings.Contains(err.Error(), "has no permission to watch this") {
 		t.Errorf("a profile without the watch permission is loaded: %v", err)
 	}
 	permitted.not = ""

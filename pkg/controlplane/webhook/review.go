@@ -46,7 +46,7 @@ func parseReview(body []byte, route Route) (*review, error) {
 	}
 	root := d.Original()
 	if !root.Get("kind").Is(reviewKind) || !root.Get("apiVersion").Is(reviewVersion) {
-		return nil, refuse(ReviewVersion, http.StatusBadRequest, "the body is no %s of a version that is served; served is only %s", reviewKind, reviewVersion)
+		return nil, refuse(ReviewVersion, http.StatusBadRequest, "the body must be an %s of %s", reviewKind, reviewVersion)
 	}
 	request := root.Get("request")
 	object, old := objectAt(request, "object"), objectAt(request, "oldObject")
@@ -63,7 +63,7 @@ func parseReview(body []byte, route Route) (*review, error) {
 		},
 	}
 	if err := d.Err(); err != nil {
-		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the review has a member twice")
+		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the review has a duplicate key")
 	}
 	if r.uid == "" || r.request.Operation == "" || r.request.Kind == "" {
 		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the review lacks request.uid, request.operation or request.kind")

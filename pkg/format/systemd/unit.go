@@ -154,7 +154,7 @@ const (
 	goodLine  lineKind = "is good"
 	blankLine lineKind = "is blank"
 	noName    lineKind = `has no "="`
-	noHeader  lineKind = "is no section header"
+	noHeader  lineKind = "is not a section header"
 )
 
 // scanUnitLine reads the line that begins at an offset, with those that continue it.

@@ -25,7 +25,7 @@ func read(text string) (*yaml.Node, error) {
 	var root, second yaml.Node
 	switch err := decoder.Decode(&root); {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("line 1 is no mapping: %w", ErrSyntax)
+		return nil, fmt.Errorf("line 1 is not a mapping: %w", ErrSyntax)
 	case err != nil:
 		return nil, syntaxError(text, err)
 	}
@@ -35,7 +35,7 @@ func read(text string) (*yaml.Node, error) {
 		return nil, syntaxError(text, err)
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d is no mapping: %w", root.Line, ErrSyntax)
+		return nil, fmt.Errorf("line %d is not a mapping: %w", root.Line, ErrSyntax)
 	}
 	return &root, checkNode(root.Content[0], 0)
 }
@@ -101,7 +101,7 @@ func checkKey(key *yaml.Node, seen map[string]bool) error {
 	problem := ""
 	switch {
 	case key.Kind != yaml.ScalarNode || key.Anchor != "":
-		problem = "has a key that is no scalar"
+		problem = "has a key that is not a scalar"
 	case key.ShortTag() == "!!merge":
 		problem = "has a merge key"
 	case seen[key.Value]:

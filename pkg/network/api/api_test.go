@@ -44,8 +44,8 @@ func TestRead(t *testing.T) {
 		{"  ", 400, "the body is empty: send a JSON object"},
 		{"{", 400, "the body is not JSON: it ends too early"},
 		{`{"names":[secret]}`, 400, "the body is not JSON: invalid character 's' looking for beginning of value, at byte 11"},
-		{`{} x`, 400, "the body has something after its JSON, at byte 3"},
-		{`{}{}`, 400, "the body has something after its JSON, at byte 3"},
+		{`{} x`, 400, "the body has text after its JSON, at byte 3"},
+		{`{}{}`, 400, "the body has text after its JSON, at byte 3"},
 		{`[]`, 400, "the body must be an object, at byte 1"},
 		{`{"of":{"names":"secret"}}`, 400, "of.names must be a list, at byte 23"},
 		{`{"names":[7]}`, 400, "names must be a string, at byte 11"},
@@ -157,10 +157,10 @@ func TestMux(t *testing.T) {
 	}{
 		{"GET", "/health", 200, "", "\"well\"\n"},
 		{"HEAD", "/health", 200, "", "\"well\"\n"},
-		{"POST", "/health", 405, "GET", "/health is asked for by GET"},
+		{"POST", "/health", 405, "GET", "/health needs the method GET"},
 		{"POST", "/things/a", 409, "", "a is in use"},
 		{"DELETE", "/things/a", 500, "", "the server failed; its log has the reason"},
-		{"GET", "/things/a", 405, "DELETE, POST", "/things/{name} is asked for by DELETE, POST"},
+		{"GET", "/things/a", 405, "DELETE, POST", "/things/{name} needs the method DELETE, POST"},
 		{"GET", "/Health", 404, "", "there is no such path; there are /health, /things/{name}"},
 	} {
 		t.Run(c.method+c.path, func(t *testing.T) {

@@ -25,7 +25,7 @@ var ErrNoBody = errors.New("the body is empty: send a JSON object")
 func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error {
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
-			return Problemf(http.StatusUnsupportedMediaType, "bodies are read as they are: a Content-Encoding, such as gzip, is not undone")
+			return Problemf(http.StatusUnsupportedMediaType, "Content-Encoding is not supported: send the body without compression")
 		}
 	}
 	if maximum <= 0 {
@@ -43,7 +43,7 @@ func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error
 		return undecoded(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Problemf(http.StatusBadRequest, "the body has something after its JSON, at byte %d", decoder.InputOffset())
+		return Problemf(http.StatusBadRequest, "the body has text after its JSON, at byte %d", decoder.InputOffset())
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func unread(err error, maximum int64) error {
 		return Problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maximum)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return Problemf(http.StatusRequestTimeout, "the body did not come in time")
+		return Problemf(http.StatusRequestTimeout, "the body was not received in time")
 	}
 	return Problemf(http.StatusBadRequest, "the body could not be read completely")
 }

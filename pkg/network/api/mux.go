@@ -69,7 +69,7 @@ func NewMux(log logr.Logger, endpoints ...Endpoint) http.Handler {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			allow := strings.Join(allowed, ", ")
 			w.Header().Set("Allow", allow)
-			fail(log, w, r, Problemf(http.StatusMethodNotAllowed, "%s is asked for by %s", path, allow))
+			fail(log, w, r, Problemf(http.StatusMethodNotAllowed, "%s needs the method %s", path, allow))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

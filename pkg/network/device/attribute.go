@@ -34,7 +34,7 @@ func ValidateAttributes(attributes map[string]Attribute) error {
 		}
 	}
 	if len(attributes) > mostAttributes {
-		p.add("attributes", "%d of them, where a device has %d at most", len(attributes), mostAttributes)
+		p.add("attributes", "%d attributes, but a device can have at most %d", len(attributes), mostAttributes)
 	}
 	return p.err()
 }
@@ -65,7 +65,7 @@ func (a Attribute) Validate() error {
 	}
 	switch {
 	case values != 1:
-		return fmt.Errorf("has %d values where it must have one of int, bool, string and version", values)
+		return fmt.Errorf("has %d values, but must have exactly one of int, bool, string and version", values)
 	case a.String != nil && len(*a.String) > longestValue, a.Version != nil && len(*a.Version) > longestValue:
 		return fmt.Errorf("is longer than %d bytes", longestValue)
 	case a.Version != nil:

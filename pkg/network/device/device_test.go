@@ -55,18 +55,18 @@ func TestValidate(t *testing.T) {
 			`interface.vrf.name: "a" is the interface itself; interface.vrf.table: 254 is one of the tables 253, 254 and 255, which are the kernel's own`},
 		{`{"interface":{"vrf":{"name":"a","table":0}}}`, `interface.vrf.table: 0 is not between 1 and 4294967295`},
 		{`{"interface":{"vrf":{"name":"a"}},"rules":[{"priority":-1}]}`,
-			`rules: an interface in a VRF has no rules; rules[0].priority: -1 is not between 0 and 32767`},
+			`rules: must be absent for an interface in a VRF; rules[0].priority: -1 is not between 0 and 32767`},
 		{`{"routes":[{"destination":"10.0.0.0/8","gateway":"10.0.0.1","source":"10.0.0.5","table":4294967295}]}`, ""},
 		{`{"routes":[{"destination":"10.0.0.5/8","scope":253,"source":"10.0.0.5"}]}`, ""},
-		{`{"routes":[{}]}`, `routes[0].destination: is required; routes[0].gateway: is required, but for a route of scope 253, which is the link`},
+		{`{"routes":[{}]}`, `routes[0].destination: is required; routes[0].gateway: is required, except for a route of scope 253 (link)`},
 		{`{"routes":[{"destination":"10.0.0.1","gateway":"x","source":"10.0.0.0/8"}]}`, `routes[0].destination: "10.0.0.1" is not a CIDR such as 10.0.0.5/24; ` +
 			`routes[0].gateway: "x" is not an IP address; routes[0].source: "10.0.0.0/8" is not an IP address`},
 		{`{"routes":[{"destination":"10.0.0.0/8","gateway":"fd00::1"}]}`, `routes[0].gateway: fd00::1 is not of the family of the destination 10.0.0.0/8`},
 		{`{"routes":[{"destination":"fd00::/8","gateway":"fe80::1%eth0"}]}`, `routes[0].gateway: "fe80::1%eth0" has a zone`},
 		{`{"routes":[{"destination":"10.0.0.0/8","gateway":"0.0.0.0"}]}`, `routes[0].gateway: 0.0.0.0 is not the address of a host`},
-		{`{"routes":[{"destination":"10.0.0.0/8","gateway":"10.0.0.1","scope":253}]}`, `routes[0].scope: a route of scope 253, which is the link, has no gateway`},
+		{`{"routes":[{"destination":"10.0.0.0/8","gateway":"10.0.0.1","scope":253}]}`, `routes[0].scope: a route of scope 253 (link) must not have a gateway`},
 		{`{"routes":[{"destination":"10.0.0.0/8","gateway":"10.0.0.1","scope":200,"table":-1}]}`,
-			`routes[0].scope: 200 is neither 0, which is the universe, nor 253, which is the link; routes[0].table: -1 is not between 0 and 4294967295`},
+			`routes[0].scope: 200 must be 0 (universe) or 253 (link); routes[0].table: -1 is not between 0 and 4294967295`},
 		{`{"rules":[{"priority":32767,"source":"10.0.0.0/8","destination":"10.1.0.0/16","table":100},{}]}`, ""},
 		{`{"rules":[{"priority":32768,"source":"10.0.0.1","table":-1}]}`, `rules[0].priority: 32768 is not between 0 and 32767; ` +
 			`rules[0].table: -1 is not between 0 and 4294967295; rules[0].source: "10.0.0.1" is not a CIDR such as 10.0.0.5/24`},
@@ -77,9 +77,9 @@ func TestValidate(t *testing.T) {
 			`neighbors[0].destination: "10.0.0.0/8" is not an IP address; neighbors[0].hardwareAddr: "x" is not a MAC address`},
 		{`{"ethtool":{"features":{"tcp-segmentation-offload":true},"privateFlags":{"Strip CRC":false}}}`, ""},
 		{`{"ethtool":{"features":{"":true,"a\n":true},"privateFlags":{"abcdefghijklmnopqrstuvwxyzabcdef":false}}}`,
-			`ethtool.features: "" is not the name of a switch: that has 1 to 31 bytes that can be printed; ` +
-				`ethtool.features: "a\n" is not the name of a switch: that has 1 to 31 bytes that can be printed; ` +
-				`ethtool.privateFlags: "abcdefghijklmnopqrstuvwxyzabcdef" is not the name of a switch: that has 1 to 31 bytes that can be printed`},
+			`ethtool.features: "" is not the name of a feature or flag: use 1 to 31 printable bytes; ` +
+				`ethtool.features: "a\n" is not the name of a feature or flag: use 1 to 31 printable bytes; ` +
+				`ethtool.privateFlags: "abcdefghijklmnopqrstuvwxyzabcdef" is not the name of a feature or flag: use 1 to 31 printable bytes`},
 	} {
 		t.Run(c.config, func(t *testing.T) {
 			config, got := parse(t, c.config), ""
@@ -142,8 +142,8 @@ func TestMerge(t *testing.T) {
 func TestValidateAttributes(t *testing.T) {
 	for _, c := range []struct{ attributes, want string }{
 		{`{"acme.com/rack":{"string":"r1"},"speed":{"int":-1},"_x":{"bool":false},"acme.com/v":{"version":"1.2.3-rc.1+b"}}`, ""},
-		{`{"acme.com/rack":{}}`, "acme.com/rack: has 0 values where it must have one of int, bool, string and version"},
-		{`{"acme.com/rack":{"int":1,"bool":true}}`, "acme.com/rack: has 2 values where it must have one of int, bool, string and version"},
+		{`{"acme.com/rack":{}}`, "acme.com/rack: has 0 values, but must have exactly one of int, bool, string and version"},
+		{`{"acme.com/rack":{"int":1,"bool":true}}`, "acme.com/rack: has 2 values, but must have exactly one of int, bool, string and version"},
 		{`{"a-b":{"int":1}}`, `a-b: "a-b" is not an identifier of at most 32 letters, digits and _`},
 		{`{"":{"int":1}}`, `: "" is not an identifier of at most 32 letters, digits and _`},
 		{`{"/a":{"int":1}}`, `/a: "" is not a domain of at most 63 bytes`},
@@ -173,7 +173,7 @@ func TestValidateAttributes(t *testing.T) {
 	for i := range 33 {
 		many[fmt.Sprintf("a%d", i)] = device.Attribute{Bool: new(bool)}
 	}
-	if err := device.ValidateAttributes(many); err == nil || err.Error() != "attributes: 33 of them, where a device has 32 at most" {
+	if err := device.ValidateAttributes(many); err == nil || err.Error() != "attributes: 33 attributes, but a device can have at most 32" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,8 +22,8 @@ func BeyondDocker() []Beyond {
 	fields := []Beyond{
 		{"interface.addresses", "addresses come out of pools"},
 		{"interface.dhcp", "Docker's containers have addresses before they run"},
-		{"interface.hardwareAddr", "all containers would have the same"},
-		{"interface.vrf", "Docker puts interfaces into no VRF"},
+		{"interface.hardwareAddr", "all containers would have the same MAC address"},
+		{"interface.vrf", "Docker does not support VRFs"},
 		{"routes[].source", "Docker's routes have no source address"},
 		{"routes[].table", "Docker's routes are in the main table"},
 		{"rules", "Docker has no rules of routing"},

@@ -34,7 +34,7 @@ func TestSettingsThatDockerLacks(t *testing.T) {
 			},
 			want: "ethtool: Docker sets no features of cards; interface.addresses: addresses come out of pools; interface.dhcp: Docker's containers have addresses before they run; " +
 				"interface.gsoMaxSize: Docker configures the interface itself; " +
-				"interface.vrf: Docker puts interfaces into no VRF; " +
+				"interface.vrf: Docker does not support VRFs; " +
 				"neighbors: Docker sets no neighbours; routes[1].source: Docker's routes have no source address; " +
 				"routes[1].table: Docker's routes are in the main table; rules: Docker has no rules of routing",
 		},

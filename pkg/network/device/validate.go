@@ -41,7 +41,7 @@ func (c *Config) Validate() error {
 		route.validate(&p, fmt.Sprintf("routes[%d]", i))
 	}
 	if c.Interface.VRF != nil && len(c.Rules) > 0 {
-		p.add("rules", "an interface in a VRF has no rules")
+		p.add("rules", "must be absent for an interface in a VRF")
 	}
 	for i, rule := range c.Rules {
 		rule.validate(&p, fmt.Sprintf("rules[%d]", i))
@@ -160,14 +160,14 @@ func (r *Route) validate(p *Problems, field string) {
 	switch r.Scope {
 	case scopeUniverse:
 		if r.Gateway == "" {
-			p.add(field+".gateway", "is required, but for a route of scope %d, which is the link", scopeLink)
+			p.add(field+".gateway", "is required, except for a route of scope %d (link)", scopeLink)
 		}
 	case scopeLink:
 		if gateway.IsValid() {
-			p.add(field+".scope", "a route of scope %d, which is the link, has no gateway", scopeLink)
+			p.add(field+".scope", "a route of scope %d (link) must not have a gateway", scopeLink)
 		}
 	default:
-		p.add(field+".scope", "%d is neither %d, which is the universe, nor %d, which is the link", r.Scope, scopeUniverse, scopeLink)
+		p.add(field+".scope", "%d must be %d (universe) or %d (link)", r.Scope, scopeUniverse, scopeLink)
 	}
 	validateTable(p, field+".table", r.Table)
 }
@@ -229,7 +229,7 @@ func (n *Neighbor) validate(p *Problems, field string) {
 func validateSwitches(p *Problems, field string, switches map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(switches)) {
 		if name == "" || len(name) > longestSwitch || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			p.add(field, "%s is not the name of a switch: that has 1 to %d bytes that can be printed", quote(name), longestSwitch)
+			p.add(field, "%s is not the name of a feature or flag: use 1 to %d printable bytes", quote(name), longestSwitch)
 		}
 	}
 }

@@ -192,7 +192,7 @@ func (o options) generic() (map[string]string, error) {
 		if text, ok := inner.text(name); ok {
 			all[name] = text
 		} else if string(bytes.TrimSpace(raw)) != "null" {
-			return nil, invalidField("Options."+labelGeneric, "must have texts: another thing is in %q", wire.Line(name))
+			return nil, invalidField("Options."+labelGeneric, "must have text values: the value of %q is not text", wire.Line(name))
 		}
 	}
 	return all, nil

@@ -71,7 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		h.fail(w, r, nil, wire.Problemf(http.StatusMethodNotAllowed, "%s is called by POST", name))
+		h.fail(w, r, nil, wire.Problemf(http.StatusMethodNotAllowed, "%s needs the method POST", name))
 		return
 	}
 	c, err := called(h, w, r)
@@ -143,10 +143,10 @@ var events = map[string]struct {
 	verbosity int
 	words     string
 }{
-	"NetworkDriver.CreateNetwork":  {0, "A network was made"},
-	"NetworkDriver.DeleteNetwork":  {0, "A network was removed"},
-	"NetworkDriver.CreateEndpoint": {1, "An endpoint was made"},
-	"NetworkDriver.DeleteEndpoint": {1, "An endpoint was removed"},
+	"NetworkDriver.CreateNetwork":  {0, "Created a network"},
+	"NetworkDriver.DeleteNetwork":  {0, "Removed a network"},
+	"NetworkDriver.CreateEndpoint": {1, "Created an endpoint"},
+	"NetworkDriver.DeleteEndpoint": {1, "Removed an endpoint"},
 }
 
 // logFailure logs an error for the machine's operator. Docker shows the text to its user only.

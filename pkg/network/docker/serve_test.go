@@ -294,8 +294,8 @@ func TestLog(t *testing.T) {
 	w.send(http.MethodPost, "/NetworkDriver.CreateEndpoint", `{"NetworkID":"`+id+`","EndpointID":"e1","Interface":{"Address":"172.31.9.2/24"}}`)
 	w.send(http.MethodPost, "/NetworkDriver.NotYet", `{}`)
 	want := []string{
-		`"msg"="A network was made" "network"="0123456789ab"`,
-		`"msg"="A network was removed" "network"="0123456789ab"`,
+		`"msg"="Created a network" "network"="0123456789ab"`,
+		`"msg"="Removed a network" "network"="0123456789ab"`,
 		`"msg"="A request was refused" "method"="NetworkDriver.CreateNetwork" "status"=200 "network"="0123456789ab" "fault"="caller" ` +
 			`"why"="not possible: there is no option \"knid\"`,
 		`"msg"="A request was refused" "method"="NetworkDriver.CreateEndpoint" "status"=200 "network"="0123456789ab" "endpoint"="e1" "fault"="caller" ` +

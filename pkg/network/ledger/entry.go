@@ -173,7 +173,7 @@ func Check(a network.Allocation) error {
 		return fmt.Errorf("%q is not the name of a pool", a.Pool)
 	}
 	if a.Since.IsZero() {
-		return errors.New("it does not say since when it is held")
+		return errors.New("the start of the allocation (since) is missing")
 	}
 	if a.VLAN > 4094 {
 		return fmt.Errorf("there is no VLAN %d", a.VLAN)

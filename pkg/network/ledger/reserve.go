@@ -104,7 +104,7 @@ func validate(intents []Intent) error {
 			return errors.New("the trunk has a slash in its names")
 		}
 		if seen[in.Owner] {
-			return fmt.Errorf("the owner %s wants two allocations at once", in.Owner)
+			return fmt.Errorf("the request has two allocations for the owner %s", in.Owner)
 		}
 		seen[in.Owner] = true
 	}
@@ -370,7 +370,7 @@ func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr
 	first, last := rangeOf(within)
 	at := of.family(within.Addr())
 	if at < 0 || !of.indexes[at].Gives(first, last) {
-		return netip.Addr{}, fmt.Errorf("%w: the pool %s gives no address of %s by choice", network.ErrOutside, name, within)
+		return netip.Addr{}, fmt.Errorf("%w: the pool %s chooses no addresses of %s", network.ErrOutside, name, within)
 	}
 	var jump uint64
 	if attempt > 0 && l.Shared() {

@@ -194,7 +194,7 @@ func (c *compiler) cloud(name string, clouds position, spec v1alpha1.NetworkClou
 		c.add(p.At("timeout"), source.WrongValue, "must be more than 0")
 	}
 	if spec.Limit.Burst > 0 && spec.Limit.Rate == 0 {
-		c.add(p.At("limit").At("burst"), source.MissingField, "means nothing without rate")
+		c.add(p.At("limit").At("burst"), source.MissingField, "has no effect without rate: set rate, or remove it")
 	}
 }
 
@@ -218,7 +218,7 @@ func (c *compiler) attributes(p position) []attribute {
 		all = append(all, a)
 	}
 	if len(all) > maximumAttributes {
-		c.add(p, source.WrongValue, "%d attributes, where a device can have %d", len(all), maximumAttributes)
+		c.add(p, source.WrongValue, "%d attributes, but a device can have at most %d", len(all), maximumAttributes)
 	}
 	return all
 }

@@ -49,7 +49,7 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 	case err != nil:
 		return nil, err
 	case len(all) > maximumAttributes:
-		return nil, fmt.Errorf("%d attributes, where a device can have %d", len(all), maximumAttributes)
+		return nil, fmt.Errorf("%d attributes, but a device can have at most %d", len(all), maximumAttributes)
 	}
 	return all, nil
 }

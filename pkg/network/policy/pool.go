@@ -119,7 +119,7 @@ func (c *compiler) nodes(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 		pool.Nodes = append(pool.Nodes, node.Value)
 	}
 	if spec.Exclusive && len(pool.Nodes) > 1 {
-		c.add(p.At("exclusive"), source.ExclusiveFields, "one server serves an exclusive pool, and this one is for %d nodes", len(pool.Nodes))
+		c.add(p.At("exclusive"), source.ExclusiveFields, "only one server may serve an exclusive pool, but nodes lists %d", len(pool.Nodes))
 	}
 }
 
@@ -229,7 +229,7 @@ func (c *compiler) quotas(pool *Pool, p position, specs []v1alpha1.NetworkQuota)
 			continue
 		}
 		if earlier, double := seen[spec.By.Value+spec.When.Value]; double {
-			c.add(at.At("by"), source.DuplicateName, "the quota at %s is by the same", earlier.Node.Position())
+			c.add(at.At("by"), source.DuplicateName, "the quota at %s has the same key", earlier.Node.Position())
 		}
 		seen[spec.By.Value+spec.When.Value] = at
 		pool.quotas = append(pool.quotas, quota{

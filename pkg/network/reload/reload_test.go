@@ -270,7 +270,7 @@ func TestPoolWithAllocationsMustNotBeRemoved(t *testing.T) {
 	other := strings.ReplaceAll(pool("10.0.0.8", ", whenShrunk: drain"), "overlay", "other")
 	want, _, _ := strings.Cut(strandedText, "Either")
 	want += "Allocations of a removed pool cannot be released: write overlay again until nothing of it is held.\n" +
-		"whenShrunk: drain is for pools that are there: a pool can go when nothing of it is held."
+		"whenShrunk: drain works only for existing pools: a pool can be removed when it has no allocations."
 	if diff := cmp.Diff(want, w.load(t, other)); diff != "" {
 		t.Error(diff)
 	}

@@ -51,7 +51,7 @@ func (s *Stranded) Error() string {
 		lines = append(lines, "Allocations of a removed pool cannot be released: write "+strings.Join(s.Gone, ", ")+" again until nothing of it is held.")
 	}
 	if len(s.Gone) == len(s.Pools) { // there is nothing to write whenShrunk in
-		return strings.Join(append(lines, "whenShrunk: drain is for pools that are there: a pool can go when nothing of it is held."), "\n")
+		return strings.Join(append(lines, "whenShrunk: drain works only for existing pools: a pool can be removed when it has no allocations."), "\n")
 	}
 	return strings.Join(append(lines,
 		"Either restore the addresses of the pool, or release the allocations first;",

@@ -33,7 +33,7 @@ const unknown = "other"
 
 // none responds to paths outside of all contracts if there are several.
 var none = Contract{Name: "none", Always: true, Timeout: serving.BodyTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-	api.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
+	api.Problemf(http.StatusNotFound, "no contract of this listener has this path").Write(w)
 })}
 
 // find returns the contract of a path and the name of the endpoint. A single contract handles all paths itself.

@@ -144,7 +144,7 @@ func TestSeveralContracts(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(name)) })}
 	}
 	g := &router{contracts: []Contract{named("a"), named("b")}, guard: serving.NewGuard(few(), nil), metrics: NewMetrics(prometheus.NewRegistry())}
-	for path, want := range map[string]string{"/a": "200 a", "/b": "200 b", "/c": "404 no contract that is answered here has this path"} {
+	for path, want := range map[string]string{"/a": "200 a", "/b": "200 b", "/c": "404 no contract of this listener has this path"} {
 		recorder := httptest.NewRecorder()
 		g.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, path, http.NoBody))
 		if got := fmt.Sprint(recorder.Code, " ", recorder.Body); got != want {

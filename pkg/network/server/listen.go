@@ -123,7 +123,7 @@ func checkFree(ctx context.Context, path string) error {
 		return fmt.Errorf("looking at the socket: %w", err)
 	}
 	if there.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("opening the socket: %s is there and no socket", path)
+		return fmt.Errorf("opening the socket: %s exists and is not a socket: remove it, or choose another path", path)
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	connection, err := dialer.DialContext(ctx, "unix", path)
@@ -133,7 +133,7 @@ func checkFree(ctx context.Context, path string) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	default:
-		return fmt.Errorf("opening the socket: whether another server answers at %s is not known: %w", path, err)
+		return fmt.Errorf("opening the socket: cannot check whether another server answers at %s: %w", path, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 		t.Errorf("the socket still exists: %v", err)
 	}
 	write(t, path, []byte("x"))
-	if _, err := unix(path, 0o600).listen(t.Context()); err == nil || !strings.Contains(err.Error(), "is there and no socket") {
+	if _, err := unix(path, 0o600).listen(t.Context()); err == nil || !strings.Contains(err.Error(), "exists and is not a socket") {
 		t.Errorf("a file: %v", err)
 	}
 }

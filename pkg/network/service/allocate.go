@@ -84,7 +84,7 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
 		}
 		if seen[r.Owner] {
-			return nil, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
+			return nil, fmt.Errorf("the request has two allocations for the owner %s", r.Owner)
 		}
 		seen[r.Owner] = true
 		if r.Arrived.IsZero() {

@@ -131,7 +131,7 @@ func (out outcome) key(subject string) string {
 // Write writes the result in one of the formats of render.Comparisons. It fails if w cannot be written.
 func (r *Result) Write(w io.Writer, format render.Format, style render.Style) error {
 	style.File = r.file(style.File)
-	style.Title = "What the new version of the profiles changes"
+	style.Title = "Changes by the new version of the profiles"
 	style.About = append(style.About,
 		report.Fact{Name: "OLD", Value: r.options.OldName}, report.Fact{Name: "NEW", Value: r.options.NewName},
 		report.Fact{Name: "Compared", Value: fmt.Sprintf("%s in %s", report.Count(r.Objects, "object"), r.shoots())})

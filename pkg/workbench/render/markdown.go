@@ -31,7 +31,7 @@ func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	var out strings.Builder
 	title := s.Title
 	if title == "" {
-		title = "What the profile changes"
+		title = "Changes by the profile"
 	}
 	fmt.Fprintf(&out, "## %s\n\n", markdownText(title))
 	for _, fact := range s.About {

@@ -469,7 +469,7 @@ func (s Style) Page(changes ...*Change) *report.Page {
 	s = s.withDefaults()
 	page := &report.Page{Title: s.Title, Facts: s.About}
 	if page.Title == "" {
-		page.Title = "What the profile changes"
+		page.Title = "Changes by the profile"
 	}
 	var changed, denied int
 	for _, change := range changes {

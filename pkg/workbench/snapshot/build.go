@@ -54,7 +54,7 @@ func background(o manifest.Object) bool {
 }
 
 // ErrManyShoots means that it is not clear which of several Shoots an object is of.
-var ErrManyShoots = errors.New("several Shoots, and objects that belong to none of their namespaces")
+var ErrManyShoots = errors.New("several Shoots, and objects in namespaces of no Shoot")
 
 // Build creates one snapshot for each control-plane namespace of the manifests, in the order of their appearance. A
 // namespace has the facts of its Cluster or its Shoot; without both, and without manifests, those of the options.

@@ -393,7 +393,7 @@ func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated,
 		}
 		said := strings.TrimSpace(problems.String())
 		if said == "" {
-			said = "it did not say why"
+			said = "it printed no error message"
 		}
 		return nil, fmt.Errorf("%s failed (%w): %s", p.Path, err, said)
 	}

@@ -268,7 +268,7 @@ func TestKnown(t *testing.T) {
 func TestProgramFails(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo no memory >&2; exit 3": "failed (exit status 3): no memory",
-		"exit 3":                     "failed (exit status 3): it did not say why",
+		"exit 3":                     "failed (exit status 3): it printed no error message",
 		"exit 0":                     "graft-controlplane wrote 0 control planes instead of 1",
 	} {
 		path := filepath.Join(t.TempDir(), "generator")

@@ -101,7 +101,7 @@ func comparison(ctx context.Context) *report.Page {
 		changes[i] = g.Change
 		changes[i].Shoots = g.Shoots
 	}
-	return render.Style{Title: "What the new version of the profiles changes"}.Page(changes...)
+	return render.Style{Title: "Changes by the new version of the profiles"}.Page(changes...)
 }
 
 func compile(file source.File) *mutation.Program {

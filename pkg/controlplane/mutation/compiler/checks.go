@@ -250,7 +250,7 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 		finding := entry.At.Finding(at+"."+entry.Target, "has no rules; leave it out").Of(NoEffect).Warn()
 		c.all.warnings = append(c.all.warnings, finding)
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:
-		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: with today's Gardener the Service of the kube-apiserver must not be mutated at all")
+		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: current versions of Gardener do not allow changes of the Service of the kube-apiserver")
 	}
 }
 
@@ -259,8 +259,8 @@ func (c *profileCompiler) outdated(r *mutation.Rule, from v1alpha1.Rule) {
 	if c.options.Generation != contract.Today || r.Target.Other || r.Target.HasToday(r.Operation.Parts) {
 		return
 	}
-	c.warn(NoEffect, from.At, r.Path, "has no effect: with today's Gardener %s is an %s, which has no part for %s; use %s",
-		r.Target.Name, r.Target.Forms[0].Kind, r.Operation.Name, cmp.Or(onEtcd[r.Operation.Name], "fields, for what an Etcd has itself"))
+	c.warn(NoEffect, from.At, r.Path, "has no effect: with current versions of Gardener, %s is an %s, which has no part for %s; use %s",
+		r.Target.Name, r.Target.Forms[0].Kind, r.Operation.Name, cmp.Or(onEtcd[r.Operation.Name], "fields, for the fields of the Etcd itself"))
 }
 
 // onEtcd names the fields of an Etcd of etcd-druid that correspond to fields of a pod template (etcd-druid:

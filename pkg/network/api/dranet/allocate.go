@@ -234,7 +234,7 @@ func (a *allocation) allocateFrom(ctx context.Context, profile *policy.Profile, 
 // retract releases an allocation that this request made but cannot return, unless another request has received it.
 func (a *allocation) retract(ctx context.Context, got network.Allocation) {
 	if err := a.Service.Retract(context.WithoutCancel(ctx), got); err != nil {
-		a.Log.Error(err, "Releasing an allocation failed that could not be returned", "claim", a.claim)
+		a.Log.Error(err, "Releasing an allocation that could not be returned failed", "claim", a.claim)
 	}
 }
 

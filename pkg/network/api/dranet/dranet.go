@@ -192,7 +192,7 @@ func badRequest(format string, values ...any) *api.Problem {
 func invalidResponse(what string, err error) *api.Problem {
 	return &api.Problem{
 		Status:  http.StatusInternalServerError,
-		Message: fmt.Sprintf("the server's profile is broken: %s: %s", what, err),
-		Cause:   fmt.Errorf("a broken answer is not sent: %s: %w", what, err),
+		Message: fmt.Sprintf("the profile on the server gives an invalid answer: %s: %s", what, err),
+		Cause:   fmt.Errorf("the answer is invalid and not sent: %s: %w", what, err),
 	}
 }

@@ -235,7 +235,7 @@ func newClient(content [3]string) (*http.Client, error) {
 	if content[1] != "" || content[2] != "" {
 		certificate, err := tls.X509KeyPair([]byte(content[1]), []byte(content[2]))
 		if err != nil {
-			return nil, errors.New("reading certFile and keyFile: they are no certificate with its key")
+			return nil, errors.New("reading certFile and keyFile: not a certificate and its key")
 		}
 		trust.Certificates = []tls.Certificate{certificate}
 	}

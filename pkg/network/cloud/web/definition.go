@@ -108,23 +108,23 @@ func (c *compiler) base(text source.Text, n source.Node, path string) string {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http":
 		c.add(text.At.Finding(path, "must be a URL such as https://fabric.example.com/v1").Of(source.WrongValue))
 	case parsed.User != nil:
-		c.add(text.At.Finding(path, "must hold no user and no password: put a token into tokenFile").Of(source.WrongValue))
+		c.add(text.At.Finding(path, "must not contain a user or a password: put a token into tokenFile").Of(source.WrongValue))
 	case parsed.RawQuery != "" || parsed.Fragment != "" || strings.Contains(text.Value, "${"):
-		c.add(text.At.Finding(path, "must be the part that all calls have in common: a query and expressions belong to path").Of(source.WrongValue))
+		c.add(text.At.Finding(path, "must be the base of all paths, without a query or expressions: write these in path").Of(source.WrongValue))
 	}
 	return strings.TrimRight(text.Value, "/")
 }
 
 func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.Node, path string) {
 	if (spec.CertFile.Value == "") != (spec.KeyFile.Value == "") {
-		c.add(n.Finding(path, "certFile and keyFile go together").Of(source.MissingField))
+		c.add(n.Finding(path, "certFile and keyFile must be set together").Of(source.MissingField))
 	}
 	if strings.HasPrefix(base, "https:") {
 		return
 	}
 	for name, text := range map[string]source.Text{"caFile": spec.CAFile, "certFile": spec.CertFile} {
 		if text.Value != "" {
-			c.add(text.At.Finding(path+"."+name, "means nothing with a URL of http").Of(source.WrongValue))
+			c.add(text.At.Finding(path+"."+name, "has no effect with an http URL: use https, or remove it").Of(source.WrongValue))
 		}
 	}
 	if spec.TokenFile.Value != "" {
@@ -148,7 +148,7 @@ func (c *compiler) headers(spec v1alpha1.NetworkHTTP, path string) []header {
 		case !headerName.MatchString(name):
 			c.add(text.At.Finding(path, "%q is not the name of a header", name).Of(source.InvalidName))
 		case canonical == "Authorization":
-			c.add(text.At.Finding(path, "a secret has no place in a document: put a token into tokenFile").Of(source.WrongValue))
+			c.add(text.At.Finding(path, "must not contain a secret: put a token into tokenFile").Of(source.WrongValue))
 		case slices.Contains(reserved, canonical):
 			c.add(text.At.Finding(path, "%s is written by the server itself", canonical).Of(source.WrongValue))
 		}
@@ -196,7 +196,7 @@ func (c *compiler) checkHolder(made *expression.Template, text source.Text, path
 	before, _, _ := strings.Cut(text.Value, "?")
 	for _, name := range made.References() {
 		if rest, is := strings.CutPrefix(name, "allocation.holder."); is && rest != "kind" && strings.Contains(before, name) {
-			c.add(text.At.Finding(path, "%s may be empty, and then nothing is sent: allocation.id never is", name).Of(source.WrongValue).Warn())
+			c.add(text.At.Finding(path, "%s may be empty, and then the call is not sent: use allocation.id, which is never empty", name).Of(source.WrongValue).Warn())
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (c *compiler) checkReference(d *Definition, n source.Node, path string) {
 	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer.reference != nil {
 		return
 	}
-	c.add(n.Finding(path, "names reference, which bind.answer does not say").Of(source.MissingField))
+	c.add(n.Finding(path, "uses reference, which bind.answer does not set").Of(source.MissingField))
 }
 
 func (c *compiler) template(text source.Text, path string) *expression.Template {

@@ -117,5 +117,5 @@ func TestAllocate(t *testing.T) {
 	_, err = w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1"))
 	w.fails(err, driver.ErrImpossible, "mtu")
 	w.create(driver.Network{ID: "net", Options: options})
-	w.fails(w.CreateNetwork(ctx, bare("local", "kind=vxlan")), driver.ErrImpossible, "vni: a vxlan needs its number")
+	w.fails(w.CreateNetwork(ctx, bare("local", "kind=vxlan")), driver.ErrImpossible, "vni: a vxlan needs a VNI")
 }

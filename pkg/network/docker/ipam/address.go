@@ -86,7 +86,7 @@ func (l *Driver) newAddressRequest(ctx context.Context, id string, options map[s
 	if kind := options[optionType]; kind == TypeGateway {
 		w.gateway = true
 	} else if kind != "" {
-		return nil, fmt.Errorf("%w: there is no type of address %q; there is %s", ErrRequest, kind, TypeGateway)
+		return nil, fmt.Errorf("%w: unknown address type %q: must be %s", ErrRequest, kind, TypeGateway)
 	}
 	if w.activation, err = l.activation(ctx); err != nil {
 		return nil, err

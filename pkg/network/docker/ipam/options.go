@@ -140,7 +140,7 @@ func (c choice) matching(r PoolRequest) ([]candidate, error) {
 	case r.named():
 		return nil, fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ListKnown(has))
 	case len(has) > 0:
-		return nil, fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family,
+		return nil, fmt.Errorf("%w: %s has no matching %s subnet; %s", network.ErrOutside, c.what, family,
 			source.ListKnown(has))
 	default:
 		return nil, fmt.Errorf("%w: %s has no subnet: addresses that its cloud chooses cannot be leased", network.ErrOutside, c.what)

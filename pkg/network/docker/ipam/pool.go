@@ -70,7 +70,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 		return Pool{}, err
 	}
 	if r.Within.IsValid() && !r.named() {
-		return Pool{}, fmt.Errorf("%w: a range is for a subnet that is named (--subnet)", ErrRequest)
+		return Pool{}, fmt.Errorf("%w: an --ip-range needs a --subnet", ErrRequest)
 	}
 	r.Subnet, r.Within = r.Subnet.Masked(), r.Within.Masked()
 	l.mutex.Lock()

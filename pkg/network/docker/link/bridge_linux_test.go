@@ -247,7 +247,7 @@ func TestKernelPortsBeyondLimit(t *testing.T) {
 	all.Wait()
 	before := len(m.names(t))
 	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1023)})
-	holds(t, err, network.ErrExhausted, "the bridge has as many ports as Linux lets it have, 1023")
+	holds(t, err, network.ErrExhausted, "the bridge has 1023 ports, the maximum of Linux")
 	if after := len(m.names(t)); after != before {
 		t.Errorf("%d links became %d", before, after)
 	}

@@ -258,11 +258,11 @@ func TestKernelVLAN(t *testing.T) {
 		t.Errorf("made %+v", made)
 	}
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
-	holds(t, err, network.ErrTaken, "another link has its name or number")
+	holds(t, err, network.ErrTaken, "another link uses its name, VLAN or VNI")
 	m.give(t, id(1), sandbox, "eth0", "192.0.2.2/24")
 	talk(t, sandbox, far, "192.0.2.1", false)
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
-	holds(t, err, network.ErrTaken, "another link has its name or number, perhaps in a container")
+	holds(t, err, network.ErrTaken, "another link uses its name, VLAN or VNI, perhaps in a container")
 }
 
 // TestKernelSharedVLAN checks that a VLAN of a parent is shared and removed with its last network, and that a

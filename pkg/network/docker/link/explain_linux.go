@@ -38,11 +38,11 @@ var explanations = []struct {
 	{errnos: []unix.Errno{unix.EAGAIN, unix.EINTR}, err: network.ErrUnavailable,
 		text: "the kernel did not answer in time"},
 	{errnos: []unix.Errno{unix.ENOBUFS, unix.ENOMEM}, err: network.ErrUnavailable,
-		text: "the kernel has no memory for it"},
+		text: "the kernel is out of memory"},
 	{errnos: []unix.Errno{unix.ENODEV}, err: network.ErrUnavailable, text: "another program has removed a link"},
 	{errnos: []unix.Errno{unix.ENETDOWN}, err: network.ErrUnavailable, text: "the parent is down"},
 	{errnos: []unix.Errno{unix.EEXIST}, err: network.ErrTaken,
-		text: "another link has its name or number, perhaps in a container"},
+		text: "another link uses its name, VLAN or VNI, perhaps in a container"},
 	{errnos: []unix.Errno{unix.EADDRINUSE}, err: network.ErrTaken,
 		text: "another link or program has its MAC address or UDP port"},
 	{
@@ -50,8 +50,8 @@ var explanations = []struct {
 		text: "its parent has links of another kind or mode, perhaps in containers, or cannot be a parent",
 	},
 	{errnos: []unix.Errno{unix.EXFULL}, err: network.ErrExhausted,
-		text: "the bridge has as many ports as Linux lets it have, 1023"},
-	{errnos: []unix.Errno{unix.EMLINK, unix.ENOSPC}, err: network.ErrExhausted, text: "the parent can carry no more"},
+		text: "the bridge has 1023 ports, the maximum of Linux"},
+	{errnos: []unix.Errno{unix.EMLINK, unix.ENOSPC}, err: network.ErrExhausted, text: "the parent supports no more interfaces"},
 }
 
 // wrapError wraps an error of the kernel: ErrImpossible if the kernel or the process lacks something,

@@ -53,7 +53,7 @@ func (s Spec) Problems() map[string]error {
 		}
 	}
 	if !slices.Contains(Kinds(), s.Kind) {
-		add("kind", "%q is not a kind: there are %s", s.Kind, list(Kinds()))
+		add("kind", "unknown kind %q: must be one of %s", s.Kind, list(Kinds()))
 	}
 	if s.Parent != "" {
 		if err := NameProblem(s.Parent); err != nil {
@@ -76,7 +76,7 @@ func (s Spec) Problems() map[string]error {
 		add("vlan", "a VLAN needs a parent that carries it")
 	}
 	if s.MTU != 0 && (s.MTU < MinMTU || s.MTU > MaxMTU) {
-		add("mtu", "%d is no MTU: %d to %d bytes", s.MTU, MinMTU, MaxMTU)
+		add("mtu", "the MTU %d must be %d to %d bytes", s.MTU, MinMTU, MaxMTU)
 	}
 	s.tunnelProblems(add)
 	return problems
@@ -97,9 +97,9 @@ func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
 	}
 	switch {
 	case s.Kind == VXLAN && s.VNI == 0:
-		add("vni", "a vxlan needs its number, 1 to %d", MaxVNI)
+		add("vni", "a vxlan needs a VNI, 1 to %d", MaxVNI)
 	case s.VNI > MaxVNI:
-		add("vni", "%d is not a number of a vxlan: 1 to %d", s.VNI, MaxVNI)
+		add("vni", "the VNI %d must be 1 to %d", s.VNI, MaxVNI)
 	}
 	if s.Local.IsValid() && !isMachine(s.Local) {
 		add("local", "%s is not the address of one machine", s.Local)

@@ -140,7 +140,7 @@ func TestKernelPeers(t *testing.T) {
 	}
 
 	other := Segment{Network: id(1), Spec: Spec{Kind: VXLAN, VNI: 7}}
-	holds(t, m.EnsureSegment(t.Context(), other), network.ErrTaken, "another link has its name or number")
+	holds(t, m.EnsureSegment(t.Context(), other), network.ErrTaken, "another link uses its name, VLAN or VNI")
 	m.must(t, m.RemoveSegment(t.Context(), other, false))
 	other.VNI = 8
 	m.must(t, m.EnsureSegment(t.Context(), other))

@@ -93,7 +93,7 @@ func (o Options) explainUnreachable(ctx context.Context) error {
 	var group sync.WaitGroup
 	for i, endpoint := range o.Endpoints {
 		group.Go(func() {
-			reason := "it is there, and has no leader"
+			reason := "it answers, but has no leader"
 			if err := memberStatus(ctx, client, endpoint); err != nil {
 				reason = rpctypes.ErrorDesc(err)
 				if alert := o.tlsAlert(ctx, endpoint); alert != nil {

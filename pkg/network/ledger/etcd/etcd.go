@@ -139,7 +139,7 @@ func (o *Options) completeEndpoints() error {
 	case secure > 0 && secure < len(o.Endpoints):
 		return errors.New("the endpoints of etcd are either all https or all http")
 	case secure == 0 && o.TLS != nil:
-		return errors.New("there are certificates for etcd, and its endpoints are http, which uses none")
+		return errors.New("certificates are set, but the endpoints of etcd are http: use https, or remove the certificates")
 	case secure > 0 && o.TLS == nil:
 		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}

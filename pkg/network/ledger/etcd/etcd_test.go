@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 		"an endpoint of etcd is https:": {Endpoints: []string{"etcd:2379"}},
 		"is https://host:port or":       {Endpoints: []string{"https://user:secret@etcd:2379"}},
 		"either all https or all http":  {Endpoints: []string{"https://a:1", "http://b:1"}},
-		"http, which uses none":         {Endpoints: []string{"http://a:1"}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}},
+		"the endpoints of etcd are http":         {Endpoints: []string{"http://a:1"}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}},
 		"has a name and a password":     {Endpoints: one, Username: "u"},
 	} {
 		_, err := etcd.Open(t.Context(), o)

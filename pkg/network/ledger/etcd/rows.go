@@ -67,7 +67,7 @@ func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, 
 			return 0, ledger.ErrConflict
 		}
 	}
-	return 0, errors.New("etcd: other commits were in doubt too often")
+	return 0, errors.New("etcd: the commit was rejected too often while the outcome of earlier commits was unknown; retry")
 }
 
 // operations returns the comparisons and the writes for changes.
