@@ -21,11 +21,11 @@ const (
 	architectureWords = 900
 )
 
-// floors are the packages in the picture of the page: the floor of each, counted from the ground, and its wing.
-type floors map[string]struct{ floor, wing int }
+// layers are the packages in the picture of the page: the layer of each, counted from the bottom, and its domain.
+type layers map[string]struct{ layer, domain int }
 
 // TestArchitecture compares docs/architecture.md with the tree: the picture has each package once, imports point
-// downwards and never from wing to wing, named files exist, and there is one place for each kind of addition.
+// downwards and never from domain to domain, named files exist, and there is one place for each kind of addition.
 func TestArchitecture(t *testing.T) {
 	page := read(t, "docs/architecture.md")
 	if words := len(strings.Fields(page)); words > architectureWords {
@@ -43,7 +43,7 @@ func TestArchitecture(t *testing.T) {
 		}
 		for _, to := range imports {
 			below, ok := all.of(to)
-			if ok && (below.floor > above.floor || below.floor == above.floor && below.wing != above.wing) {
+			if ok && (below.layer > above.layer || below.layer == above.layer && below.domain != above.domain) {
 				t.Errorf("%s imports %s, which the picture does not allow", from, to)
 			}
 		}
@@ -67,20 +67,20 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// picture reads the picture: a floor in each line from the top, with wings between bars.
-func picture(t *testing.T, page string) floors {
+// picture reads the picture: a layer in each line from the top, with domains between bars.
+func picture(t *testing.T, page string) layers {
 	t.Helper()
 	_, drawn, _ := strings.Cut(page, "\n```\n")
 	drawn, _, _ = strings.Cut(drawn, "\n```\n")
-	lines, all := strings.Split(drawn, "\n"), floors{}
+	lines, all := strings.Split(drawn, "\n"), layers{}
 	for i, line := range lines {
-		for wing, names := range strings.Split(line, "|") {
+		for domain, names := range strings.Split(line, "|") {
 			for _, name := range strings.Fields(names) {
 				if strings.HasPrefix(name, "pkg/") || name == "cmd" {
 					if _, twice := all[name]; twice {
 						t.Errorf("%s occurs twice in the picture", name)
 					}
-					all[name] = struct{ floor, wing int }{len(lines) - i, wing}
+					all[name] = struct{ layer, domain int }{len(lines) - i, domain}
 				}
 			}
 		}
@@ -92,9 +92,9 @@ func picture(t *testing.T, page string) floors {
 }
 
 // of returns the place of a package, which is that of the folder in the picture that holds it.
-func (f floors) of(name string) (place struct{ floor, wing int }, ok bool) {
+func (l layers) of(name string) (place struct{ layer, domain int }, ok bool) {
 	for ; name != "."; name = filepath.Dir(name) {
-		if place, ok = f[name]; ok {
+		if place, ok = l[name]; ok {
 			return place, true
 		}
 	}

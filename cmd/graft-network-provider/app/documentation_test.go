@@ -12,7 +12,7 @@ import (
 
 // TestMetricsAreDocumented compares the table of metrics with the metrics of the program.
 func TestMetricsAreDocumented(t *testing.T) {
-	const wing = "../../../pkg/network/"
+	const domain = "../../../pkg/network/"
 	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_network_",
-		wing+"installation", wing+"server", wing+"reload", wing+"cloud/openstack", "../../../pkg/profile/watch")
+		domain+"installation", domain+"server", domain+"reload", domain+"cloud/openstack", "../../../pkg/profile/watch")
 }

@@ -12,7 +12,7 @@ import (
 
 // TestMetricsAreDocumented compares the table of metrics with the metrics of the program.
 func TestMetricsAreDocumented(t *testing.T) {
-	const wing = "../../../pkg/interpreter/"
+	const domain = "../../../pkg/interpreter/"
 	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_interpreter_",
-		wing+"server", wing+"certificate", wing+"registration", "../../../pkg/profile/watch")
+		domain+"server", domain+"certificate", domain+"registration", "../../../pkg/profile/watch")
 }
