@@ -29,10 +29,10 @@ func Commands(root *cobra.Command) []*cobra.Command {
 // ExitStatus returns the meanings of graft's exit statuses.
 func ExitStatus() [][2]string {
 	return [][2]string{
-		{"0", "All is fine."},
-		{"1", "Something was found: errors of a profile, tests that fail, an object that is denied; with --exit-code differences, too."},
-		{"2", "The work could not be done: a wrong command line, a missing or unreadable file, an error of the program."},
-		{"130", "Ctrl-C ended it. Nothing is left half written."},
+		{"0", "Success."},
+		{"1", "Findings: errors of a profile, failed tests, a denied object; with --exit-code also differences."},
+		{"2", "Failure: a wrong command line, a missing or unreadable file, an error of the program."},
+		{"130", "Interrupted by Ctrl-C. No file is incomplete."},
 	}
 }
 
