@@ -40,7 +40,7 @@ type Census interface {
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
 }
 
-// Population are those of a kind that lived at a time.
+// Population is the set of holders of one kind that existed at the time of a count.
 type Population interface {
 	// At returns the time of the count: it contains all holders that existed then and still exist.
 	At() time.Time
@@ -77,7 +77,7 @@ type Suspect struct {
 	First bool
 }
 
-// Summary is the result of a pass.
+// Summary is the result of a search.
 type Summary struct {
 	// Held is the number of allocations, and Unchecked the number of those whose holders could not be checked.
 	Held, Unchecked int
@@ -88,7 +88,7 @@ type Summary struct {
 	Withheld bool
 }
 
-// Options are those of a reconciler.
+// Options configure a Reconciler.
 type Options struct {
 	Ledger Ledger
 	// Release releases the allocation of an owner that was made at the given time; service.Service.ReleaseSince.
@@ -107,21 +107,21 @@ type Options struct {
 	// Share is how many of all allocations, in percent, are freed in one pass at most, though always some; default 50. When more are gone,
 	// that is more likely a mistake, such as the kubeconfig of another cluster: they are reported, and Sweep frees them when it is asked to.
 	Share int
-	// Report is called with the suspects of each pass, Done with each completed pass, and Failed with errors. Each may
+	// Report is called with the suspects of each search, Done with each completed search, and Failed with errors. Each may
 	// be nil.
 	Report func(Suspect)
 	Done   func(Summary)
 	Failed func(error)
 }
 
-// always is the number of allocations that one pass may release regardless of their share.
+// always is the number of allocations that one search may release regardless of their share.
 const always = 8
 
 // Reconciler looks for leaks. It is safe for concurrent use.
 type Reconciler struct {
 	options Options
 
-	// mutex is held for a pass.
+	// mutex is held during a search.
 	mutex sync.Mutex
 	// missing maps owners to allocations with missing holders.
 	missing map[network.Owner]mark
@@ -129,13 +129,13 @@ type Reconciler struct {
 	old map[network.Owner]time.Time
 }
 
-// mark is when a holder was missing first.
+// mark records when a holder was first missing.
 type mark struct {
 	since, at time.Time
 	reported  bool
 }
 
-// New makes a reconciler.
+// New returns a reconciler.
 func New(o Options) *Reconciler {
 	o.Period, o.Grace, o.Share = cmp.Or(o.Period, 5*time.Minute), cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Share, 50)
 	if o.Elsewhere == nil {
@@ -153,7 +153,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{options: o, missing: map[network.Owner]mark{}}
 }
 
-// Run makes a pass each period, until the context ends.
+// Run searches for leaks once per period until the context ends.
 func (r *Reconciler) Run(ctx context.Context) {
 	ticker := r.options.Clock.NewTicker(r.options.Period)
 	defer ticker.Stop()
@@ -170,7 +170,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 }
 
 // RunOnce searches for leaks once, and releases the leaked allocations if the options allow it. It fails if the ledger or
-// the cluster cannot be read, or if too many allocations have no living holder.
+// the cluster cannot be read, or if too many allocations have no existing holder.
 func (r *Reconciler) RunOnce(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -218,7 +218,7 @@ func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) 
 	return err
 }
 
-// counts are those of one pass, by kind: each is made when it is needed first.
+// counts has the counts of one search, by kind. A kind is counted when it is needed first.
 type counts struct {
 	census Census
 	made   map[string]Population
@@ -314,7 +314,7 @@ func (r *Reconciler) findSuspects(ctx context.Context) ([]Suspect, Summary, erro
 	return found, summary, nil
 }
 
-// count counts who lives of the kinds that hold something.
+// count counts the holders of each kind that has an eligible allocation.
 func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) {
 	kinds := map[string]bool{}
 	err := r.options.Ledger.All(ctx, func(a network.Allocation) error {
@@ -349,7 +349,7 @@ func (r *Reconciler) suspect(a network.Allocation, at time.Time) (Suspect, mark)
 	return s, m
 }
 
-// release releases those that are gone, and that a new count and the source itself do not find either.
+// release releases suspects that are still missing in a new count and in a direct query.
 func (r *Reconciler) release(ctx context.Context, found []Suspect) error {
 	var errs []error
 	last := counts{census: r.options.Census, made: map[string]Population{}}

@@ -76,9 +76,9 @@ func (o *Installation) Reloading() reload.Options {
 	}
 }
 
-// Check validates the configuration, the files that it names, and the profiles. It writes warnings to doubts. It fails
+// Check validates the configuration, the files that it names, and the profiles. It writes warnings to errOut. It fails
 // at the first mistake.
-func (o *Installation) Check(ctx context.Context, out, doubts io.Writer) error {
+func (o *Installation) Check(ctx context.Context, out, errOut io.Writer) error {
 	if err := o.checkMachine(ctx); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (o *Installation) Check(ctx context.Context, out, doubts io.Writer) error {
 		return err
 	}
 	for _, warning := range warnings {
-		fmt.Fprintln(doubts, "warning:", warning.Error())
+		fmt.Fprintln(errOut, "warning:", warning.Error())
 	}
 	if err := o.checkLinks(ctx, p); err != nil {
 		return err

@@ -62,7 +62,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 	return l, nil
 }
 
-// losesReleases reports whether a listener serves a contract with callers that do not repeat a lost release. Leaks of
+// losesReleases reports whether a listener serves a contract whose callers do not repeat a lost release. Leaks of
 // Docker are found without a cluster.
 func losesReleases(l configv1alpha1.NetworkListener) bool {
 	return slices.ContainsFunc(configv1alpha1.NetworkDefaultContracts(), func(contract string) bool {

@@ -155,10 +155,10 @@ func (c *compiler) link(p position, spec *v1alpha1.NetworkLink) *Link {
 			Kind: link.Kind(cmp.Or(spec.Kind, string(link.Bridge))), Parent: spec.Parent.Value, VLAN: uint16(spec.VLAN), Mode: spec.Mode,
 			VNI: uint32(spec.VNI), Port: uint16(spec.Port),
 		},
-		Isolated: spec.Isolated, Prefix: spec.Prefix.Value, Said: map[string]bool{},
+		Isolated: spec.Isolated, Prefix: spec.Prefix.Value, Fixed: map[string]bool{},
 	}
 	for _, field := range p.Value().Fields() {
-		made.Said[field.Key.Value] = true
+		made.Fixed[field.Key.Value] = true
 	}
 	before := len(c.findings)
 	c.ends(made, p, spec)
@@ -179,7 +179,7 @@ func (c *compiler) link(p position, spec *v1alpha1.NetworkLink) *Link {
 	return made
 }
 
-// linkProblems adds problems that concern several fields, except for fields that already have findings.
+// linkProblems adds findings about combinations of fields, unless one of the fields has a finding already.
 func (c *compiler) linkProblems(made *Link, p position, before int) {
 	var found paths
 	for _, finding := range c.findings[before:] {
@@ -225,7 +225,7 @@ func (c *compiler) ends(made *Link, p position, spec *v1alpha1.NetworkLink) {
 	}
 }
 
-// beyondDocker warns of settings that Docker's containers cannot get, so that their networks are refused.
+// beyondDocker warns of settings that Docker does not support. Networks of such a profile are rejected.
 func (c *compiler) beyondDocker(config position) {
 	warn := func(at position, why string) {
 		if !at.Absent() && at.Node.Value != "false" && !device.IsMainTable(at.Node.Value) {
@@ -246,14 +246,14 @@ func (c *compiler) beyondDocker(config position) {
 
 // Link holds the kernel settings of a profile's Docker networks.
 type Link struct {
-	// Spec has no MTU: that is of the profile's configuration, or of its pool.
+	// Spec has no MTU: the profile's configuration or its pool sets it.
 	link.Spec
 	// Outside means that the gateways are routers outside of the machine. Isolated means no gateway, also not through other networks.
 	Outside, Isolated bool
-	// Prefix begins the names of interfaces in containers; empty: the profile does not say.
+	// Prefix is the prefix of interface names in containers, or "" if the profile does not set it.
 	Prefix string
-	// Said holds the names of the fields that are set. Users may set the remaining ones.
-	Said map[string]bool
+	// Fixed has the names of the fields that the profile sets. Users may set the remaining ones.
+	Fixed map[string]bool
 }
 
 // LeadsOutside reports whether the gateways of a network are outside of the machine by default: those of a bridge

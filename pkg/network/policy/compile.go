@@ -44,7 +44,7 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 	}
 	c.overlaps()
 	if !slices.ContainsFunc(c.findings, func(f source.Finding) bool { return f.Rule == UnknownReference }) {
-		c.unused() // else the name is that of one which is not used
+		c.unused() // otherwise a misspelt reference makes a pool or cloud look unused
 	}
 	var known source.Findings
 	for _, d := range documents {
@@ -80,7 +80,7 @@ type compiler struct {
 	documents []*profile.Network
 	policy    *Policy
 	findings  source.Findings
-	// wired holds the pools with readable subnets, in the order of the documents.
+	// wired has the pools with readable subnets, in the order of the documents.
 	wired []*Pool
 }
 
@@ -94,18 +94,18 @@ func (c *compiler) warn(p position, rule source.Rule, format string, arguments .
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...).Warn())
 }
 
-// twice adds the error of a text that is in a list twice.
+// twice adds the error of a list with the same entry twice.
 func (c *compiler) twice(p position, t source.Text) {
 	c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value))
 }
 
-// unknown adds the error of a name that nothing of a kind has.
+// unknown adds the error of an unknown name.
 func (c *compiler) unknown(p position, kind, name string, at source.Node, known []string) {
 	finding := p.FindingOf(UnknownReference, "there is no %s %q%s", kind, name, source.Suggest(name, known))
 	c.findings = append(c.findings, finding.Instead(at, known))
 }
 
-// names finds names that two documents define; within one document, they are duplicate keys.
+// names reports names that two documents define. Within one document they are duplicate keys.
 func (c *compiler) names() {
 	seen := map[string]position{}
 	once := func(kind, name string, p position) {
@@ -134,7 +134,7 @@ func (c *compiler) names() {
 	}
 }
 
-// pooling compiles the clouds and pools of a document. Of two with one name, the first counts.
+// pooling compiles the clouds and pools of a document. If two have the same name, the first counts.
 func (c *compiler) pooling(d *profile.Network) {
 	root := position{Node: d.Node}
 	if len(d.Clouds)+len(d.Pools)+len(d.Profiles)+len(d.Devices)+len(d.Deny) == 0 {
@@ -198,7 +198,7 @@ func (c *compiler) cloud(name string, clouds position, spec v1alpha1.NetworkClou
 	}
 }
 
-// attributes compiles those of a mapping.
+// attributes compiles the attributes of a mapping.
 func (c *compiler) attributes(p position) []attribute {
 	var all []attribute
 	for _, field := range p.Value().Fields() {
@@ -262,9 +262,9 @@ func (c *compiler) attribute(p position) (attribute, error) {
 	return a, nil
 }
 
-// condition compiles a condition. It returns nil if there is none or it is invalid. what names the thing that never
-// applies if the condition is never true. does, its effect, is given if a condition that is always true needs a
-// warning; otherwise the condition can be omitted.
+// condition compiles a condition. It returns nil if there is none or it is invalid. It adds a finding for a condition
+// that is always false, because what never applies; and for one that is always true, with the effect does, or with the
+// advice to omit it if does is empty.
 func (c *compiler) condition(env *expression.Environment, t source.Text, p position, what, does string) *expression.Expression {
 	compiled, findings := env.ConditionOf(t, p.Path, example)
 	c.findings = append(c.findings, findings...)
@@ -280,7 +280,7 @@ func (c *compiler) condition(env *expression.Environment, t source.Text, p posit
 	return compiled
 }
 
-// text compiles a text that may hold expressions; nil where it is wrong or missing.
+// text compiles a text that may contain expressions. It returns nil if the text is invalid or missing.
 func (c *compiler) text(env *expression.Environment, t source.Text, p position) *expression.Template {
 	compiled, findings := env.TemplateOf(t, p.Path)
 	c.findings = append(c.findings, findings...)
@@ -295,7 +295,7 @@ func (c *compiler) text(env *expression.Environment, t source.Text, p position) 
 	return compiled
 }
 
-// denial compiles a rule.
+// denial compiles a deny rule.
 func (c *compiler) denial(p position, spec v1alpha1.NetworkDenial) *denial {
 	c.needed(p, "name", spec.Name)
 	c.needed(p, "when", spec.When)
@@ -317,7 +317,7 @@ func (c *compiler) denial(p position, spec v1alpha1.NetworkDenial) *denial {
 	return rule
 }
 
-// facts compiles those of some devices.
+// facts compiles an entry of devices.
 func (c *compiler) facts(p position, spec v1alpha1.NetworkDevices) *facts {
 	if len(spec.Attributes) == 0 && spec.Config.Absent() && spec.Cloud.Value == "" {
 		c.add(p.At("attributes"), source.MissingField, "is empty: attributes, config or cloud is needed")
@@ -335,7 +335,7 @@ func (c *compiler) facts(p position, spec v1alpha1.NetworkDevices) *facts {
 	return f
 }
 
-// example is a condition that is written as conditions are.
+// example is the message about a condition that is not one expression in braces.
 const example = "a condition is one expression in braces, such as ${ request.node == \"worker-1\" }"
 
 // isTrue reports whether a condition is true or missing.
@@ -348,16 +348,16 @@ func isTrue(ctx context.Context, x *expression.Expression, vars interpreter.Acti
 
 // Rules of findings of NetworkProfiles, in addition to those of all documents.
 const (
-	// UnknownReference is the name of a pool, a cloud or a profile that does not exist.
+	// UnknownReference: a pool, cloud or profile does not exist.
 	UnknownReference source.Rule = "unknown-reference"
-	// Overlap is two pools that share addresses.
+	// Overlap: two pools share addresses.
 	Overlap source.Rule = "overlapping-pools"
-	// Outside is an address, or a range of them, that is not in the prefix.
+	// Outside: an address or a range is not in the prefix.
 	Outside source.Rule = "outside-prefix"
-	// NoRoom is a pool that has too few addresses, or too few MAC addresses for them.
+	// NoRoom: a pool has too few addresses, or fewer MAC addresses than addresses.
 	NoRoom source.Rule = "no-room"
-	// ForeignMAC is a MAC prefix that belongs to a maker of hardware.
+	// ForeignMAC: a MAC prefix belongs to a hardware vendor.
 	ForeignMAC source.Rule = "foreign-mac"
-	// NotForDocker is a setting of a profile with a link that Docker does not support.
+	// NotForDocker: a profile with a link has a setting that Docker does not support.
 	NotForDocker source.Rule = "not-for-docker"
 )

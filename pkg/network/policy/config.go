@@ -97,11 +97,11 @@ func anyAddress(of netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// configuration holds the settings of a device, constant or computed. A nil one sets nothing.
+// configuration has the settings of a device, constant or computed. A nil value sets nothing.
 type configuration struct {
 	tree *expression.Tree
 	at   source.Position
-	// known is the result as JSON, where it is always the same.
+	// known is the result as JSON if it is constant.
 	known []byte
 }
 

@@ -19,7 +19,7 @@ import (
 // ErrDenied means that a deny rule of the profile rejects the request. Users see its text.
 var ErrDenied = errors.New("denied")
 
-// Denial is why a request is denied.
+// Denial is the reason for a denied request.
 type Denial struct {
 	// Name is the name of the rule, Code the HTTP status of the response, and Message the text for the user.
 	Name    string
@@ -35,7 +35,7 @@ type denial struct {
 	message *expression.Template
 }
 
-// forbidden is the code of a denial that names none.
+// forbidden is the default code of a denial.
 const forbidden = 403
 
 // Deny returns the first denial that applies to a request, or nil. It fails if an expression does.
@@ -65,7 +65,7 @@ func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 	return nil, nil
 }
 
-// Permit asks the rules whether a request is permitted. The error wraps ErrDenied where one denies it.
+// Permit evaluates the deny rules. The error wraps ErrDenied if one applies.
 func (p *Policy) Permit(ctx context.Context, s Subject) error {
 	denial, err := p.Deny(ctx, s)
 	if err != nil || denial == nil {
@@ -74,10 +74,10 @@ func (p *Policy) Permit(ctx context.Context, s Subject) error {
 	return fmt.Errorf("%w: %s", ErrDenied, denial.Message)
 }
 
-// maximumQuotaName bounds the name of a quota in bytes; it is a part of a key of the ledger.
+// maximumQuotaName limits the name of a quota, in bytes, because it is part of a key in the ledger.
 const maximumQuotaName = 512
 
-// quota is one of a pool.
+// quota limits the number of a pool's allocations with the same name.
 type quota struct {
 	by    *expression.Template
 	when  *expression.Expression

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// facts are those of some devices.
+// facts is an entry of devices: attributes and settings, with a condition.
 type facts struct {
 	// cloud is the name of a cloud that knows the devices, or "".
 	cloud      string
@@ -111,7 +111,7 @@ const maximumAttributes = 32
 // attribute is a fact of a device.
 type attribute struct {
 	name string
-	// known is the value where it is always the same.
+	// known is the value if it is constant.
 	known    *device.Attribute
 	template *expression.Template
 	at       source.Position

@@ -26,7 +26,7 @@ import (
 
 // Policy is the active configuration.
 type Policy struct {
-	// Pools and Clouds are by their names. Who has a Policy must not change them.
+	// Pools and Clouds map names to definitions. Callers must not change them.
 	Pools  map[string]*Pool
 	Clouds map[string]CloudSpec
 	// Hash names the version of all documents together: 12 hexadecimal digits.
@@ -51,9 +51,9 @@ type Pool struct {
 	ledger.Pool
 	// Quarantine is the quarantine of released addresses.
 	Quarantine time.Duration
-	// Cloud is the name of the cloud behind the pool; empty: the builtin one.
+	// Cloud is the name of the cloud of the pool, or "" for the builtin one.
 	Cloud string
-	// Drain reports that the pool may shrink while addresses that would be outside of it are held.
+	// Drain reports whether the pool may shrink while addresses outside of its new ranges are held.
 	Drain bool
 	// Nodes are the only nodes with servers for the pool; nil means all. Exclusive means that its author guarantees a
 	// single server.
@@ -74,7 +74,7 @@ type Pool struct {
 // Profile is a profile that users can select.
 type Profile struct {
 	Name string
-	// Pools are those that addresses come from, in order.
+	// Pools are the pools to allocate from, in order.
 	Pools []*Pool
 	// Families lists the wanted families by their length in bits; nil means all families of the pool.
 	Families []int
@@ -105,7 +105,7 @@ func (p *Policy) HasDevices() bool { return len(p.devices) > 0 }
 // HasProfiles reports whether there are profiles for users.
 func (p *Policy) HasProfiles() bool { return len(p.profiles) > 0 }
 
-// index finds pools by their subnets. Of two with the same, the first by name counts.
+// index maps subnets to pools. If two pools have the same subnet, the first by name counts.
 func index(pools map[string]*Pool) map[netip.Prefix]*Pool {
 	subnets := map[netip.Prefix]*Pool{}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {

@@ -15,7 +15,7 @@ import (
 	"go4.org/netipx"
 )
 
-// parseAddress reads an address as pools have them: without a zone, and an IPv4 address as such.
+// parseAddress parses an address of a pool: without a zone, and IPv4 not mapped to IPv6.
 func parseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	switch {
@@ -29,7 +29,7 @@ func parseAddress(text string) (netip.Addr, error) {
 	return address, nil
 }
 
-// parsePrefix reads a prefix with nothing behind its length.
+// parsePrefix parses a prefix without host bits.
 func parsePrefix(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	switch {

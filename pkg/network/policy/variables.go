@@ -65,7 +65,7 @@ func fields() []string {
 	return names
 }
 
-// environments compile expressions: about a device alone, and about a request.
+// environments has the environments for expressions: one for a device alone, and one for a request.
 type environments struct {
 	device, request *expression.Environment
 }
@@ -109,7 +109,7 @@ type Pod struct {
 	UID, Namespace, Name string
 }
 
-// view is a Subject as an activation of CEL; it is for one evaluation after the other.
+// view is a Subject as an activation of CEL. It must not be used concurrently.
 type view struct {
 	*Subject
 	config ref.Val

@@ -28,7 +28,7 @@ type router struct {
 	log      logr.Logger
 }
 
-// unknown is the name of endpoints that there are not.
+// unknown is the label of unknown endpoints in metrics.
 const unknown = "other"
 
 // none responds to paths outside of all contracts if there are several.
@@ -82,7 +82,7 @@ func (e *router) refuse(w http.ResponseWriter, r *http.Request, c Contract, reas
 	c.refuse(w, r, p)
 }
 
-// refuse answers a problem in the contract's own form.
+// refuse writes a problem in the form of the contract.
 func (c Contract) refuse(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if c.Refuse == nil {
 		p.Write(w)
@@ -108,7 +108,7 @@ func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contra
 		limited, cancel := context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 		ctx = limited
-		_ = control.SetWriteDeadline(time.Now().Add(c.Timeout + serving.WriteTimeout)) // who cannot has no connection to be held up by
+		_ = control.SetWriteDeadline(time.Now().Add(c.Timeout + serving.WriteTimeout)) // fails only for writers without a connection
 	} else {
 		_ = control.SetReadDeadline(time.Time{})
 	}
@@ -119,7 +119,7 @@ func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contra
 	c.Handler.ServeHTTP(w, r)
 }
 
-// recoverPanic makes an answer of a panic; it is deferred.
+// recoverPanic answers a request whose handler panicked. It must be deferred.
 func (e *router) recoverPanic(w *answer, r *http.Request, contract Contract, endpoint string) {
 	panicked := recover()
 	if panicked == nil {
@@ -135,12 +135,12 @@ func (e *router) recoverPanic(w *answer, r *http.Request, contract Contract, end
 	e.metrics.panics.Inc()
 	e.log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "contract", contract.Name, "endpoint", endpoint, "stack", string(stack))
 	if w.status != 0 {
-		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
+		panic(http.ErrAbortHandler) // abort the started answer, so that it does not look complete
 	}
 	contract.refuse(w, r, api.Problemf(http.StatusInternalServerError, "the server failed; its log has the reason"))
 }
 
-// answer remembers the status.
+// answer records the status of a response.
 type answer struct {
 	http.ResponseWriter
 	status int

@@ -38,7 +38,7 @@ func (l *Listener) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// socket removes its file when it is closed, unless another server has put its own there.
+// socket is a listener that removes its file on Close, unless another server has replaced the file.
 type socket struct {
 	*net.UnixListener
 	path string
@@ -61,7 +61,7 @@ func (s *socket) Close() error {
 // can connect earlier. It replaces the socket of a dead server.
 func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 	folder := filepath.Dir(l.Address)
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // others must reach a socket that is theirs
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // other users must reach a socket that they own
 		return nil, fmt.Errorf("making the folder of the socket: %w", err)
 	}
 	unlock, err := lockFolder(folder)
@@ -149,7 +149,7 @@ func lockFolder(path string) (unlock func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
-// networkSystemd is the network of sockets that systemd has opened: the address is the name of one.
+// networkSystemd is the network of sockets that systemd has opened. The address is the name of the socket.
 const networkSystemd = "systemd"
 
 // inherited returns the sockets from systemd by name (sd_listen_fds(3)). It takes them once, so that child processes do
@@ -159,7 +159,7 @@ var inherited = sync.OnceValues(func() (*sockets, error) {
 	return &sockets{named: named}, err
 })
 
-// sockets are such that wait for a listener.
+// sockets has the sockets from systemd that no listener has taken yet.
 type sockets struct {
 	mutex sync.Mutex
 	named map[string][]net.Listener
@@ -189,8 +189,8 @@ func (s *sockets) names() string {
 	return strings.Join(slices.Sorted(maps.Keys(s.named)), ", ")
 }
 
-// listenSystemd takes a socket over. It is systemd's: its file stays when it is closed, callers who come before the next start wait in it, and its
-// mode and owner are those of its unit.
+// listenSystemd takes a socket over from systemd. Its file stays after Close, clients wait in it until the next start,
+// and its unit sets mode and owner.
 func (l *Listener) listenSystemd() (net.Listener, error) {
 	all, err := inherited()
 	if err != nil {
@@ -206,7 +206,8 @@ func (l *Listener) listenSystemd() (net.Listener, error) {
 	return listener, nil
 }
 
-// checkExposure refuses an address that lets in more than the listener permits; one that does and is permitted is insecure.
+// checkExposure returns an error if other machines or all users can connect without a permission in the configuration.
+// With the permission, it marks the listener as insecure.
 func (l *Listener) checkExposure(address net.Addr) error {
 	var problem error
 	switch at := address.(type) {
@@ -227,11 +228,11 @@ func (l *Listener) checkExposure(address net.Addr) error {
 	return problem
 }
 
-// everybody is the permission of all users of the machine to connect to a socket, which Linux wants of those who do.
+// everybody is the permission bit with which all users of the machine can connect to a socket (unix(7)).
 const everybody fs.FileMode = 0o002
 
-// checkSocketMode refuses a socket that all users of the machine can open, which is the default of systemd. A socket without
-// a path has no mode.
+// checkSocketMode returns an error for a socket that all users of the machine can open, which is the default of
+// systemd. A socket without a path has no mode.
 func checkSocketMode(path string) error {
 	if path == "" || strings.HasPrefix(path, "@") {
 		return errors.New("the socket is abstract, so that all users of the machine can open it: give it a path, or add insecure: true")

@@ -35,7 +35,7 @@ const (
 	refusedPage = "page"
 )
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -101,9 +101,9 @@ type Collector struct {
 	// Pools and Clouds are by name.
 	Pools  func() map[string]ledger.Usage
 	Clouds func() map[string]service.Load
-	// Exhaustions are how often the pools had nothing left, by kind.
+	// Exhaustions returns the number of rejected allocations by pool and exhausted resource.
 	Exhaustions func() map[service.Exhaustion]uint64
-	// Pending is how many releases wait for their cloud.
+	// Pending returns the number of releases that wait for their cloud.
 	Pending func() int
 }
 

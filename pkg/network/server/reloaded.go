@@ -19,13 +19,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// certificates are loaded from files, and again when they change. If that fails, the old ones stay.
+// certificates are loaded from files, and again when the files change. If that fails, the old ones stay active.
 type certificates struct {
 	names   []string
 	log     logr.Logger
 	current atomic.Pointer[tls.Config]
 	// mutex is held while files are checked. tried is the digest of the last attempt, and problem its error; only load
-	// and look use them.
+	// and reload use them.
 	mutex   sync.Mutex
 	tried   watch.Digest
 	problem error
@@ -80,7 +80,7 @@ func tlsConfig(contents [][]byte) (*tls.Config, error) {
 			return nil, errors.New("there is no certificate in the file of client CAs")
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// A session that is resumed is not verified with the CAs of today.
+		// A resumed session would not be verified with the current CAs.
 		config.SessionTicketsDisabled = true
 	}
 	return config, nil

@@ -38,24 +38,25 @@ type Contract struct {
 	// Endpoint returns the name of a path's endpoint for metrics, or an empty string for an unknown path. The number of
 	// names is small.
 	Endpoint func(path string) string
-	// Timeout bounds one request; 0: nothing does.
+	// Timeout limits one request; 0 means no limit.
 	Timeout time.Duration
-	// MaximumBytes bounds the body of a request; 0: api.DefaultMaximumBytes does, and nothing where it is answered Always.
+	// MaximumBytes limits the body of a request. 0 means api.DefaultMaximumBytes, or no limit if Always is set.
 	MaximumBytes int64
-	// Always reports that it is answered however much there is to do.
+	// Always exempts the contract from the limit of concurrent requests.
 	Always bool
 }
 
 // Listener is an address with its contracts.
 type Listener struct {
-	// Network is unix, with a path as Address, tcp, with host:port, or systemd, with the name of a socket that systemd has opened.
+	// Network is unix with a path as Address, tcp with host:port, or systemd with the name of a socket that systemd has
+	// opened.
 	Network, Address string
 	// Mode, UID and GID are the socket's mode and owner; -1 keeps an owner.
 	Mode     fs.FileMode
 	UID, GID int
 	// Contracts are tried in their order.
 	Contracts []Contract
-	// TLS encrypts; nil: nothing does.
+	// TLS has the certificates; nil disables encryption.
 	TLS *TLS
 	// Insecure permits unencrypted access by other machines, or access by all users of the machine; it is logged.
 	Insecure bool
@@ -63,31 +64,31 @@ type Listener struct {
 	Permit, Certificates bool
 }
 
-// TLS are files.
+// TLS has the paths of certificate files.
 type TLS struct {
 	CertFile, KeyFile string
 	// ClientCAFile contains the CAs of client certificates; if empty, callers need none.
 	ClientCAFile string
 }
 
-// Options are those of a server.
+// Options configure a Server.
 type Options struct {
 	Listeners []Listener
-	// Limits are those of all listeners together.
+	// Limits apply to all listeners together.
 	Limits serving.Limits
-	// Draining reports that the program is about to end, so that callers are sent elsewhere; nil: never.
+	// Draining reports whether the program is shutting down, so that clients close their connections; nil means never.
 	Draining func() bool
 	Metrics  *Metrics
 	Log      logr.Logger
 }
 
-// Server answers at several addresses.
+// Server serves contracts at several addresses.
 type Server struct {
 	options Options
 	places  []*openAddress
 }
 
-// openAddress is an address that is open.
+// openAddress is a listener that is open.
 type openAddress struct {
 	Listener
 	listener net.Listener

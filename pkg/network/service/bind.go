@@ -187,7 +187,7 @@ func (s *Service) becomeWorker(ctx context.Context, a network.Allocation, binds 
 }
 
 // waitForWorker waits until no other living server works on an allocation, or until that server has bound it, and returns it as it is
-// then. It returns errGivenBack if the allocation is being released or was replaced.
+// then. It returns errReleased if the allocation is being released or was replaced.
 func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now network.Allocation, bound bool, err error) {
 	for a.Worker != s.ledger.Server() {
 		alive, err := s.ledger.Alive(ctx, a.Worker)

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// allocation is one request for a device of a claim on its way.
+// allocation is the state of a request for one device of a claim.
 type allocation struct {
 	*handler
 	*request
@@ -94,7 +94,7 @@ func (a *allocation) decide(ctx context.Context, name string) (device.Config, er
 	return a.allocateFromPools(ctx, profile)
 }
 
-// checkDenials asks the rules of the author.
+// checkDenials returns an error if a deny rule of the profile rejects the request.
 func (a *allocation) checkDenials(ctx context.Context) error {
 	denial, err := a.policy.Deny(ctx, a.subject)
 	if denial == nil || err != nil {
@@ -108,7 +108,7 @@ func unknownProfile(name string, known []string) error {
 	return api.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ListKnown(known))
 }
 
-// find finds the owner of the allocation, old or new.
+// find sets the owner of the device: that of its existing allocation, or a new one.
 func (a *allocation) find(ctx context.Context) error {
 	a.owner, a.held = network.Owner{}, nil
 	held, err := a.Service.Owned(ctx, ownerOf(a.claim+"/"))
@@ -132,7 +132,7 @@ func (a *allocation) find(ctx context.Context) error {
 
 func ownerOf(key string) network.Owner { return network.Owner{Contract: contract, Key: key} }
 
-// allocateFromPools allocates from the first pool of the profile that has something left.
+// allocateFromPools allocates from the first pool of the profile that is not exhausted.
 func (a *allocation) allocateFromPools(ctx context.Context, profile *policy.Profile) (device.Config, error) {
 	pools, err := a.pools(profile)
 	if err != nil {
@@ -223,7 +223,7 @@ func (a *allocation) allocateFrom(ctx context.Context, profile *policy.Profile, 
 		}
 		return device.Config{}, err
 	}
-	if !a.created { // another request has made it, and may not be able to answer with it
+	if !a.created { // another request created it, and may fail before it answers
 		if err := a.Service.MarkAnswered(ctx, got); err != nil {
 			return device.Config{}, err
 		}
@@ -258,7 +258,7 @@ func (a *allocation) missingAddress(held network.Allocation) netip.Addr {
 	return netip.Addr{}
 }
 
-// callService asks the service.
+// callService allocates from a pool. It checks quotas only for a new allocation.
 func (a *allocation) callService(ctx context.Context, profile *policy.Profile, pool *policy.Pool, s policy.Subject) (network.Allocation, error) {
 	r := service.Request{
 		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families,
@@ -278,7 +278,8 @@ func (a *allocation) callService(ctx context.Context, profile *policy.Profile, p
 	return got, nil
 }
 
-// keepNotation writes the addresses that were asked for as they were asked for: DRANET puts the lists together by their text.
+// keepNotation writes the requested addresses as the request wrote them, because DRANET compares their texts when it
+// merges the lists.
 func (a *allocation) keepNotation(answer device.Config) device.Config {
 	asked := map[netip.Prefix]string{}
 	for _, text := range a.config().Interface.Addresses {
@@ -295,7 +296,7 @@ func (a *allocation) keepNotation(answer device.Config) device.Config {
 	return answer
 }
 
-// mostAliases limits the stored names of a device, so that requests with ever new names cannot let its row grow.
+// mostAliases limits the stored names of a device, so that requests with new names cannot grow its row without bound.
 const mostAliases = 16
 
 // addAliases records further names of the device, so that a release can use them.
@@ -323,8 +324,8 @@ func (a *allocation) addAliases(ctx context.Context, got network.Allocation) err
 	return err
 }
 
-// matchPools finds the pools of the profile that have all addresses that are asked for, each with the length that the pool's addresses are written
-// with; all pools when none is asked for.
+// matchPools returns the pools of the profile that have all requested addresses with the prefix lengths of their
+// subnets. Without requested addresses, it returns all pools.
 func matchPools(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error) {
 	if len(asked) == 0 {
 		return profile.Pools, nil

@@ -2,11 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dranet speaks the webhook contract of DRANET as a cloud provider (facts of devices) and as a profile provider (addresses for the devices
-// of ResourceClaims), in all shapes that its clients have sent: with the UID of the claim or with the whole claim, and with names of devices that
-// are those of Kubernetes, those of Linux or empty. An allocation belongs to a device of a claim; see identity.go for how both are known again.
+// Package dranet serves the webhook contract of DRANET: as a cloud provider it returns facts of devices, and as a
+// profile provider it allocates addresses for the devices of ResourceClaims. It accepts all forms of requests that its
+// clients have sent: with the UID of the claim or the whole claim, and with device names of Kubernetes, of Linux, or
+// none.
 //
-// It decides nothing itself: the policy and the service do. It must not ask a cloud or a store. Start reading at New.
+// An allocation belongs to a device of a claim; match.go identifies both. The policy and the service make all
+// decisions: the package calls no cloud and no store. Start reading at New.
 package dranet
 
 import (
@@ -24,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// contract is the name under which owners are kept.
+// contract is the name of the contract in the owners of its allocations.
 const contract = "dranet"
 
 // patience limits the work on a request. It is less than DRANET's timeout of 10 seconds (DRANET:
@@ -38,7 +40,7 @@ type handler struct {
 	claims ledger.KeyedLocks[string]
 }
 
-// New serves the five paths of the contract. Successes are exactly 200: to DRANET everything else is a failure.
+// New returns the handler for the five paths of the contract. DRANET treats each status except 200 as a failure.
 func New(o api.Options) http.Handler {
 	return newHandler(o, patience)
 }
@@ -104,7 +106,8 @@ func (h *handler) attributes(ctx context.Context, d *device.Device) (any, error)
 	return attributes, nil
 }
 
-// describe returns what the clouds of the profiles know about a device. The map of attributes may be changed.
+// describe returns the attributes and the configuration of a device that the clouds of the profiles know. The caller
+// may change the map.
 func (h *handler) describe(ctx context.Context, d device.Device) (cloud.Description, error) {
 	clouds, err := h.Policy().DeviceClouds(ctx, d)
 	if err != nil || d.MAC == "" {
@@ -160,7 +163,7 @@ func (h *handler) release(ctx context.Context, r *request) (any, error) {
 	by := search{who: identify(r.Device), addresses: addresses(r.listed())}
 	found := by.released(held)
 	if key, unknown := by.key(uid); len(found) == 0 && unknown == nil {
-		return nil, h.Service.Release(ctx, ownerOf(key)) // a request that is under way must not allocate it later
+		return nil, h.Service.Release(ctx, ownerOf(key)) // a concurrent request must not allocate it afterwards
 	}
 	var problems []error
 	for _, c := range found {

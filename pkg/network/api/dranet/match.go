@@ -29,23 +29,23 @@ func union(list, more []string) []string {
 	return all
 }
 
-// hasName reports whether an allocation of a claim has a name.
+// hasName reports whether an allocation has a name of the kind.
 func hasName(c network.Allocation, kind, value string) bool {
 	return value != "" && slices.Contains(c.Holder.Aliases, kind+"/"+value)
 }
 
-// hasOtherName reports whether it has only different names of the kind.
+// hasOtherName reports whether an allocation has names of the kind, but not this one.
 func hasOtherName(c network.Allocation, kind, value string) bool {
 	isKind := func(alias string) bool { return strings.HasPrefix(alias, kind+"/") }
 	return value != "" && !hasName(c, kind, value) && slices.ContainsFunc(c.Holder.Aliases, isKind)
 }
 
-// hasAddress reports whether it has one of the addresses.
+// hasAddress reports whether an allocation has one of the addresses.
 func hasAddress(c network.Allocation, wanted []netip.Addr) bool {
 	return slices.ContainsFunc(c.Addresses, func(a netip.Addr) bool { return slices.Contains(wanted, a) })
 }
 
-// search is for the allocation of a device of a claim.
+// search has the data of a request that identifies the allocation of a device.
 type search struct {
 	who identity
 	// as is the requested name of the interface in the Pod; empty means its name on the machine.
@@ -69,7 +69,8 @@ func (s search) aliases() []string {
 // in the Pod, where names are unique.
 func (s search) isRenamed(c network.Allocation) bool { return s.single || hasName(c, kindAs, s.as) }
 
-// isOther reports whether the allocation certainly is another device, by kinds stronger than the given one.
+// isOther reports whether an allocation belongs to another device according to its names of stronger kinds than the
+// given one.
 func (s search) isOther(c network.Allocation, kind string) bool {
 	for _, stronger := range kinds {
 		if stronger == kind {
@@ -85,9 +86,9 @@ func (s search) isOther(c network.Allocation, kind string) bool {
 	return false
 }
 
-// allocated finds the allocation that the device has already: by its PCI address, its name, its MAC address, and the addresses that are asked
-// for, in this order; one of another PCI address, and at last one of another name, is that of another device. nil: there is none.
-// Several that cannot be told apart are an error.
+// allocated returns the existing allocation of the device, or nil. It compares the PCI address, the name, the MAC
+// address and the requested addresses, in this order. An allocation with another PCI address, or else with another
+// name, belongs to another device. It fails if several allocations match.
 func (s search) allocated(among []network.Allocation) (*network.Allocation, error) {
 	left, several := among, false
 	for _, kind := range kinds {
@@ -111,9 +112,9 @@ func (s search) allocated(among []network.Allocation) (*network.Allocation, erro
 	return nil, nil
 }
 
-// released finds the allocation of a release. The device may be incomplete then: its interface may be in the Pod under
-// another name. So a different name does not exclude it, unless the configuration lists other addresses. Without any
-// name, the device is the one with an address of the configuration.
+// released returns the allocations that a release means. The device may be incomplete: its interface may have another
+// name in the Pod. So another name excludes an allocation only if the configuration lists other addresses. Without any
+// name, the addresses of the configuration identify the device.
 func (s search) released(among []network.Allocation) []network.Allocation {
 	left := keep(among, func(c network.Allocation) bool { return !hasOtherName(c, kindPCI, s.who.pci) })
 	for _, kind := range kinds {
@@ -193,9 +194,9 @@ func (i identity) strongest() string {
 }
 
 var (
-	// pciAddress is one as the kernel writes it; the domain may be left out by people.
+	// pciAddress matches a PCI address as the kernel writes it. People may omit the domain.
 	pciAddress = regexp.MustCompile(`^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])$`)
-	// pciName is how DRANET calls a device that has a PCI address (pkg/names).
+	// pciName matches the name that DRANET gives to a device with a PCI address (pkg/names).
 	pciName = regexp.MustCompile(`^pci-([0-9a-f]{4,8})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])$`)
 )
 
@@ -242,7 +243,7 @@ func readMAC(text string) string {
 	return ""
 }
 
-// encodedName begins the name of a device that DRANET has made of the name of an interface that is no label of DNS (pkg/names).
+// encodedName is the prefix of the name that DRANET derives from an interface name that is not a DNS label (pkg/names).
 const encodedName = "net-"
 
 func readName(name string) string {

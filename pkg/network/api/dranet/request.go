@@ -19,7 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// request is the body of GetProfileConfig and ReleaseProfileConfig. Older clients send claim_uid, newer ones the whole claim, but for a release.
+// request is the body of GetProfileConfig and ReleaseProfileConfig. Older clients send claim_uid. Newer ones send the
+// whole claim, except in a release.
 type request struct {
 	Device   device.Device  `json:"device"`
 	ClaimUID string         `json:"claim_uid"`
@@ -46,7 +47,7 @@ type claim struct {
 	} `json:"status"`
 }
 
-// result is a device that was allocated to the claim. DRANET's pools are called as their nodes.
+// result is a device that was allocated to the claim. DRANET names its pools after their nodes.
 type result struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// allocate binds everything that a request names, or nothing.
+// allocate binds all interfaces of a request, or none.
 func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error) {
 	p := h.Policy()
 	w, err := q.read(p)
@@ -64,7 +64,7 @@ func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *parsed
 	return nil, fmt.Errorf("%w: other requests release it", network.ErrUnavailable)
 }
 
-// add answers one item.
+// add adds the result of one item to the response.
 func (r *allocateResponse) add(w *parsedRequest, i int, parent string, a network.Allocation, subENIs bool) {
 	subnet, mac, vlan := w.subnets[i].String(), a.HardwareAddr().String(), int64(a.VLANID())
 	if !subENIs {

@@ -63,9 +63,9 @@ func (q *releaseRequest) read() (*released, error) {
 	return what, f.problem()
 }
 
-// find returns the owner for a release: the holder of the address, if it is the same. Otherwise it returns the reason,
-// and the owner named in the request, which may be about to get the address: the service waits for that. It also works
-// after the caller has disconnected, because the release is not repeated.
+// find returns the owner for a release: the holder of the address if it matches the request. Otherwise it returns the
+// reason, and the owner that the request names: a concurrent request may be allocating for that owner, and the service
+// waits for it. It also works after the caller has disconnected, because the release is not repeated.
 func (h *handler) find(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
@@ -123,7 +123,7 @@ func (h *handler) inRemovedPool(ctx context.Context, what *released) (network.Ow
 //	both have a podUID                   they must be equal
 //	both have podNamespace and podName   they must be equal, and so must nodeName and parentNicMac
 //	the holder has neither               nodeName and parentNicMac must be equal
-//	otherwise                            it does not
+//	otherwise                            the release does not match
 //
 // A node alone identifies only a holder without further data: any Pod of the node could be meant.
 func (r *released) matches(a network.Allocation) bool {

@@ -138,7 +138,7 @@ func (w *parsedRequest) readItems(p *policy.Policy, items []item, f faults) erro
 	return cmp.Or(f.problem(), unknown)
 }
 
-// pair adds an item to the first interface that has only the other family, or makes a new one.
+// pair adds an item to the first interface that has only the other family, or to a new interface.
 func (w *parsedRequest) pair(single map[int][]*nic, fresh *nic, subnet netip.Prefix) {
 	address := fresh.addresses[0]
 	own, other := bits4, bits6
@@ -286,8 +286,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// holder returns the Pod for the ledger, with the interface of the node that carries its VLAN. A named Pod exists as
-// long as one with this name does: Spiderpool passes the address of a StatefulSet's Pod to the next one with its name
+// holder returns the Pod for the ledger, with the interface of the node that carries its VLAN. The holder exists while
+// any Pod has this name, because Spiderpool passes the address of a StatefulSet's Pod to the next Pod with its name
 // without a request. The owner's key contains the UID.
 func (p pod) holder(parent string) network.Holder {
 	h := network.Holder{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, Node: p.Node, Device: parent}
@@ -337,7 +337,7 @@ const (
 	bits6 = 128
 )
 
-// parseSubnet reads a CIDR; bits of the host are let pass.
+// parseSubnet parses a CIDR. It accepts host bits.
 func parseSubnet(text string) (netip.Prefix, error) {
 	if text == "" {
 		return netip.Prefix{}, errRequired

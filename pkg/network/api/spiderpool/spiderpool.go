@@ -46,15 +46,15 @@ const (
 
 // Extras are settings that only Spiderpool's own end-to-end suite needs.
 type Extras struct {
-	// Records is how many requests, with their answers, GET /records gives, the last ones; POST /reset forgets them. They are kept in
-	// memory and hold names of Pods. 0: there is neither path.
+	// Records is the number of recent requests that GET /records returns with their answers. POST /reset deletes them.
+	// They are kept in memory and contain names of Pods. With 0, both paths are absent.
 	Records int
 }
 
 // handler answers requests.
 type handler struct {
 	api.Options
-	// records is nil where none are kept.
+	// records is nil if no requests are recorded.
 	records *records
 }
 
@@ -89,7 +89,8 @@ func withoutPrefix(next http.Handler) http.Handler {
 	})
 }
 
-// serve reads a request, has it answered in the time that its caller has, and writes the answer down. An answer that is nil has no body.
+// serve returns a handler that reads a request, calls do within the time of the caller, writes the answer, and records
+// both. A nil answer is written as 204 without a body.
 func serve[Q any](h *handler, path string, do func(context.Context, *Q) (any, error)) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var (
@@ -129,8 +130,8 @@ func healthy(w http.ResponseWriter, _ *http.Request) error {
 // timeoutHeader is the rest of the caller's timeout in milliseconds; Spiderpool sends it since v1.2.2.
 const timeoutHeader = "X-Request-Timeout-Ms"
 
-// unsaid is the caller's timeout without timeoutHeader (Spiderpool's IaaS contract), and the maximum with it.
-const unsaid = 2 * time.Minute
+// defaultTimeout is the caller's timeout without timeoutHeader (Spiderpool's IaaS contract), and the maximum with it.
+const defaultTimeout = 2 * time.Minute
 
 // The part of a caller's timeout that is reserved for sending the response: a twentieth, at most half a second.
 const (
@@ -138,7 +139,7 @@ const (
 	returnMost = 500 * time.Millisecond
 )
 
-// withBudget bounds the work on a request by the time that its caller has.
+// withBudget limits the work on a request to the time of its caller.
 func withBudget(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(r.Context(), budget(r.Header.Get(timeoutHeader)))
 }
@@ -147,8 +148,8 @@ func withBudget(r *http.Request) (context.Context, context.CancelFunc) {
 // the result is not positive if no time is left.
 func budget(header string) time.Duration {
 	milliseconds, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64)
-	if err != nil || milliseconds > unsaid.Milliseconds() {
-		return unsaid
+	if err != nil || milliseconds > defaultTimeout.Milliseconds() {
+		return defaultTimeout
 	}
 	left := time.Duration(max(milliseconds, 0)) * time.Millisecond
 	return left - min(left/returnPart, returnMost)
@@ -213,7 +214,7 @@ type record struct {
 	Answer any    `json:"answer,omitempty"`
 }
 
-// records are the last requests, in the order of their answers. A nil one keeps none.
+// records has the recent requests in the order of their answers. A nil value records nothing.
 type records struct {
 	most int
 
@@ -241,7 +242,7 @@ func (r *records) show(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// reset forgets the requests. Allocations remain.
+// reset deletes the recorded requests. Allocations remain.
 func (r *records) reset(w http.ResponseWriter, _ *http.Request) error {
 	r.mutex.Lock()
 	r.kept = nil

@@ -77,7 +77,7 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 	return made, a.agrees(made, of)
 }
 
-// referring reads only the reference of an answer. It is nil if the answer has none.
+// referring returns only the reference of an answer, or nil if the answer has none.
 func (a *answer) referring(ctx context.Context, vars map[string]any) (json.RawMessage, error) {
 	r := &reader{ctx: ctx}
 	if r.vars, r.err = activation(vars); r.err != nil {
@@ -151,7 +151,7 @@ func (r *reader) reference(tree *expression.Tree) (reference json.RawMessage) {
 // failed returns the error of an unreadable response.
 func (r *reader) failed() error { return fmt.Errorf("reading the answer of the cloud: %w", r.err) }
 
-// parsed reads a list of texts.
+// parsed parses a list of texts.
 func parsed[T any](r *reader, field string, tree *expression.Tree, parse func(string) (T, error)) []T {
 	var texts []string
 	r.decode(field, tree, &texts)
@@ -213,7 +213,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// response is an answer that has been read.
+// response is an HTTP response whose body was read.
 type response struct {
 	status int
 	header http.Header

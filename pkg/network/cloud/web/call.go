@@ -28,7 +28,8 @@ import (
 // maximumAnswer limits the body of a response, in bytes. It describes one allocation.
 const maximumAnswer = 1 << 20
 
-// send sends a call, and adds status, answer and headers to the variables. That it was answered is no success yet.
+// send sends a call, and adds status, answer and headers to the variables. It also succeeds for answers that report a
+// failure.
 func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*response, error) {
 	within, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -56,7 +57,7 @@ func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*re
 	return answered, nil
 }
 
-// exchange sends a request. Errors do not hold its URL.
+// exchange sends a request and reads the response. Errors do not contain the URL.
 func exchange(client *http.Client, request *http.Request) (*response, error) {
 	raw, err := client.Do(request)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Cloud) write(ctx context.Context, asked *call, vars map[string]any) (*h
 	return request, c.writeHeaders(ctx, request, asked, named)
 }
 
-// writeHeaders writes the headers.
+// writeHeaders sets the headers of a request.
 func (c *Cloud) writeHeaders(ctx context.Context, request *http.Request, asked *call, named interpreter.Activation) error {
 	request.Header.Set("User-Agent", "graft-network-provider")
 	request.Header.Set("Accept", "application/json")
@@ -127,7 +128,7 @@ func (c *Cloud) writeHeaders(ctx context.Context, request *http.Request, asked *
 	return nil
 }
 
-// authorize adds the token.
+// authorize adds the token to a request.
 func (c *Cloud) authorize(request *http.Request) error {
 	token, err := c.client.token()
 	if err == nil && token != "" {
@@ -163,12 +164,12 @@ func (c *call) isTrue(ctx context.Context, condition *expression.Expression, var
 	return holds, nil
 }
 
-// files are those of the server, by path; empty ones are not used.
+// files are the paths of files on the server. Empty paths are not used.
 type files struct {
 	ca, cert, key, token string
 }
 
-// client makes a new transport when a certificate has changed.
+// client creates a new transport when the content of a certificate file has changed.
 type client struct {
 	files files
 
@@ -223,7 +224,7 @@ func readFile(path string) (string, error) {
 	return string(raw), nil
 }
 
-// newClient makes a client of a CA, a certificate and its key.
+// newClient creates a client with a CA bundle, a certificate and its key.
 func newClient(content [3]string) (*http.Client, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if content[0] != "" {
@@ -248,7 +249,7 @@ func newClient(content [3]string) (*http.Client, error) {
 	}, nil
 }
 
-// redirect follows the cloud on its own host only, with the same method; otherwise the redirect itself is the answer.
+// redirect allows redirects on the same host with the same method. It returns any other redirect as the answer.
 func redirect(next *http.Request, before []*http.Request) error {
 	const most = 5
 	first := before[0]

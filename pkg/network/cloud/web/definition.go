@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Definition is a cloud of a document, compiled. It is immutable and safe for concurrent use.
+// Definition is the compiled declaration of a cloud. It is immutable and safe for concurrent use.
 type Definition struct {
 	base               string
 	files              files
@@ -32,7 +32,7 @@ type header struct {
 	value *expression.Template
 }
 
-// call is one kind of request. Its conditions are nil where the document does not say them.
+// call is one kind of request. Its conditions are nil if the document does not set them.
 type call struct {
 	name, method string
 	path         *expression.Template
@@ -135,7 +135,7 @@ func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.N
 // headerName matches the supported subset of header names in RFC 9110.
 var headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// reserved are headers that are not the document's to write.
+// reserved lists the headers that a document must not set.
 var reserved = []string{
 	"Authorization", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Proxy-Authorization", "Transfer-Encoding", "Upgrade",
 }
@@ -196,7 +196,8 @@ func (c *compiler) checkHolder(made *expression.Template, text source.Text, path
 	before, _, _ := strings.Cut(text.Value, "?")
 	for _, name := range made.References() {
 		if rest, is := strings.CutPrefix(name, "allocation.holder."); is && rest != "kind" && strings.Contains(before, name) {
-			c.add(text.At.Finding(path, "%s may be empty, and then the call is not sent: use allocation.id, which is never empty", name).Of(source.WrongValue).Warn())
+			finding := text.At.Finding(path, "%s may be empty, and then the call is not sent: use allocation.id, which is never empty", name)
+			c.add(finding.Of(source.WrongValue).Warn())
 		}
 	}
 }
@@ -224,7 +225,7 @@ func (c *compiler) condition(text source.Text, path string) *expression.Expressi
 	return made
 }
 
-// tree compiles a value; nil where nothing is written.
+// tree compiles a value. It returns nil for an absent one.
 func (c *compiler) tree(n source.Node, path string, in *expression.Environment) *expression.Tree {
 	if n.Node == nil {
 		return nil
@@ -247,7 +248,7 @@ var (
 
 // environments holds the variables for the expressions of a call.
 type environments struct {
-	// request is for the request, and answer for conditions and for the evaluation of a response.
+	// request compiles expressions of requests, answer compiles conditions and expressions of responses.
 	request, answer *expression.Environment
 }
 

@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web is the cloud that a document describes: an HTTP call to bind, one to unbind and optionally one to find,
-// with CEL for requests and for the evaluation of responses.
+// Package web implements a cloud that a document describes: an HTTP call to bind, one to unbind and optionally one to
+// find, with CEL for requests and responses.
 //
-// It has no cloud-specific code and stores nothing between calls: the reference of the binding, which the ledger
-// stores, contains everything that later calls need. No error contains a secret, a URL or a body, except for the reason
-// of a refusal, which is meant for the user. Start reading at Compile and New.
+// It has no code for specific clouds and stores nothing between calls: the ledger stores the reference of a binding,
+// which has everything that later calls need. Errors contain no secret, URL or body, except the reason of a refusal,
+// which is for the user. Start reading at Compile and New.
 package web
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Options are those of a cloud.
+// Options configure a cloud.
 type Options struct {
 	// Timeout limits one call; default 10 s.
 	Timeout time.Duration
@@ -35,7 +35,7 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
-// Cloud is a cloud.Cloud.
+// Cloud implements cloud.Cloud with HTTP calls.
 type Cloud struct {
 	definition *Definition
 	options    Options

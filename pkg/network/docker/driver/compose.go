@@ -63,7 +63,7 @@ func (c *composed) profileSettings(ctx context.Context) (s settings, fixed map[s
 		return s, fixed, nil
 	}
 	if l := c.profile.Link; l != nil {
-		maps.Copy(fixed, l.Said)
+		maps.Copy(fixed, l.Fixed)
 		s = settings{Spec: l.Spec, Isolated: l.Isolated, Prefix: l.Prefix}
 		if s.Peers = slices.Clone(l.Peers); !fixed[optionKind] {
 			s.Kind = ""

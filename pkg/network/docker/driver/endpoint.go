@@ -103,7 +103,7 @@ func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	}
 }
 
-// putUnlessUsed writes a row unless user returns another endpoint. One at a time does so.
+// putUnlessUsed writes a row unless conflictingEndpoint returns another endpoint. One at a time does so.
 func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
 	d.reserving.Lock()
 	defer d.reserving.Unlock()

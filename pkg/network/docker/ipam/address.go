@@ -37,7 +37,7 @@ type addressRequest struct {
 	gateway    bool
 	word       string
 	activation int
-	// lost marks an address that the client presumably never received; see lose.
+	// lost marks an address that the client presumably never received; see checkLost.
 	lost string
 	// joined is true if the word was added to those of a shared space.
 	joined bool

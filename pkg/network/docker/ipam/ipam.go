@@ -93,7 +93,7 @@ type Pool struct {
 	Used  bool     `json:"used,omitempty"`
 	Users []string `json:"users,omitempty"`
 	// Network is the network that the client named since it last requested the lease, or "". It is set in the
-	// local space only; see Known.
+	// local space only; see RecordNetwork.
 	Network string `json:"network,omitempty"`
 	// Since is the begin of the lease.
 	Since time.Time `json:"since"`
@@ -113,7 +113,7 @@ type Driver struct {
 	local   *space
 	global  *space
 	starts  *record.Table[start]
-	// life identifies this process, and number makes its names unique; see unique.
+	// life identifies this process, and number makes its names unique; see uniqueName.
 	life   string
 	number atomic.Uint64
 

@@ -246,7 +246,7 @@ const several = "*"
 // RecordNetwork records that the client named a network for a subnet's lease. The record is valid until the client
 // requests the lease again, after its restart or because it forgot the network and creates another. Only such a
 // record proves that addresses that the network does not have are unused. It also marks the lease as used.
-// Known ignores subnets without a lease and shared spaces. It fails if the ledger does.
+// It ignores subnets without a lease and shared spaces. It fails if the ledger does.
 func (l *Driver) RecordNetwork(ctx context.Context, space string, subnet netip.Prefix, network string) error {
 	if space != l.local.name {
 		return nil

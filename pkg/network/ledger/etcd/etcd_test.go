@@ -22,12 +22,12 @@ import (
 func TestOptions(t *testing.T) {
 	one := []string{"https://etcd:2379"}
 	for want, o := range map[string]etcd.Options{
-		"set an endpoint of etcd":       {},
-		"an endpoint of etcd is https:": {Endpoints: []string{"etcd:2379"}},
-		"is https://host:port or":       {Endpoints: []string{"https://user:secret@etcd:2379"}},
-		"either all https or all http":  {Endpoints: []string{"https://a:1", "http://b:1"}},
-		"the endpoints of etcd are http":         {Endpoints: []string{"http://a:1"}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}},
-		"has a name and a password":     {Endpoints: one, Username: "u"},
+		"set an endpoint of etcd":        {},
+		"an endpoint of etcd is https:":  {Endpoints: []string{"etcd:2379"}},
+		"is https://host:port or":        {Endpoints: []string{"https://user:secret@etcd:2379"}},
+		"either all https or all http":   {Endpoints: []string{"https://a:1", "http://b:1"}},
+		"the endpoints of etcd are http": {Endpoints: []string{"http://a:1"}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}},
+		"has a name and a password":      {Endpoints: one, Username: "u"},
 	} {
 		_, err := etcd.Open(t.Context(), o)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
