@@ -29,7 +29,7 @@ const (
 // (gardener/gardener#9755, #9770).
 var firstUnlabelled = semver.MustParse("1.96.0")
 
-// GenerationOf returns the generation of a version of Gardener; an empty version means today's. It fails if the
+// GenerationOf returns the generation of a version of Gardener; an empty version means the current one. It fails if the
 // version is not a semantic version.
 func GenerationOf(version string) (Generation, error) {
 	if version == "" {

@@ -190,7 +190,7 @@ func inside(path, outer string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// ServiceLocked returns the clause that forbids changes of a Service: always for today's Gardener; in the labelled
+// ServiceLocked returns the clause that forbids changes of a Service: always for current Gardener versions; in the labelled
 // generation if it is labelled or not of type LoadBalancer.
 func ServiceLocked(o *target.Object, g Generation) (Clause, bool) {
 	if o.Form.Kind != "Service" || o.Target.Other {

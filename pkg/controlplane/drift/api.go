@@ -16,7 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Call is a request to the API server: it reads, or it touches. There is no other one, as no other package can make one but with Read and Touch.
+// Call is a request to the API server. Read and Touch are the only constructors, so that other packages cannot make
+// other requests.
 type Call struct {
 	path  string
 	query url.Values
@@ -60,12 +61,13 @@ func (c Call) Body() (media, content string) {
 	return "", ""
 }
 
-// API is the API server. Its errors have the method HTTPStatus, where it has answered, and are ErrTooLarge where an answer has more bytes than are read.
+// API is the API server. Errors of its answers have the method HTTPStatus. The error of an answer that exceeds the size
+// limit wraps ErrTooLarge.
 type API interface {
 	Call(ctx context.Context, c Call) ([]byte, error)
 }
 
-// ErrTooLarge is wrapped by the error of an answer that has more bytes than are read.
+// ErrTooLarge means that an answer exceeds the size limit.
 var ErrTooLarge = errors.New("the answer of the API server is too large")
 
 // hasStatus reports whether an error is a response with a status.
@@ -103,7 +105,7 @@ const (
 // mostPages limits a list to a hundred thousand objects of one kind in a namespace, and two million namespaces.
 const mostPages = 4000
 
-// errEndless is for a list that does not come to an end.
+// errEndless means that a list has more than mostPages pages.
 var errEndless = fmt.Errorf("the list has more than %d pages", mostPages)
 
 // restarts limits how often a list is restarted because its next page has expired.

@@ -26,9 +26,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// Engine decides as the webhook does.
+// Engine computes the results of the webhook.
 type Engine interface {
-	// Registrations are the webhooks that its profiles need, and Profiles their versions.
+	// Registrations returns the webhooks that its profiles need, and Profiles their versions.
 	Registrations() []mutation.Registration
 	Profiles() []mutation.ProfileVersion
 	// Admit mutates one object; its error is a *mutation.Failure.
@@ -200,7 +200,7 @@ func (s *search) objects(ctx context.Context, n namespace) error {
 	return nil
 }
 
-// errNotSelected is for a namespace that was named.
+// errNotSelected means that no profile has a webhook for the given namespace.
 var errNotSelected = errors.New("the profiles have no webhook for it: its labels name other providers, or none")
 
 // distinct returns each form once, and omits named forms if there is one for all names of the kind.
@@ -287,7 +287,7 @@ func States() []State { return []State{Unmutated, Outdated, Edited, Marked, Deni
 // Drifted reports whether the object differs from the result of the profiles and a touch would fix it.
 func (s State) Drifted() bool { return s == Unmutated || s == Outdated || s == Edited }
 
-// Object names an object, and the webhook that is for it.
+// Object identifies an object and its webhook.
 type Object struct {
 	Set target.Set `json:"set"`
 	// Provider is the value of the set's namespace label; empty for the garden namespace (see Garden).
@@ -499,7 +499,7 @@ func readNamespace(raw json.RawMessage) (namespace, error) {
 type Permission struct {
 	Group    string `json:"group"`
 	Resource string `json:"resource"`
-	// Names are the only objects that are meant; none: all.
+	// Names restricts the permission to objects with these names; nil means all objects.
 	Names []string `json:"names,omitempty"`
 }
 

@@ -17,14 +17,14 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Server is an API by HTTP. Objects keep their bytes so.
+// Server implements API with HTTP. Objects keep their bytes.
 type Server struct {
-	// Host is where the API server is, and Client has the credentials.
+	// Host is the address of the API server. Client has the credentials.
 	Host   *url.URL
 	Client *http.Client
 	// Limiter limits the rate of calls; nil means no limit.
 	Limiter flowcontrol.RateLimiter
-	// Timeout bounds a call from when it is made until its answer is read, and MostBytes the answer; 0: neither is bounded.
+	// Timeout limits a call until its answer is read. MostBytes limits the size of the answer. 0 means no limit.
 	Timeout   time.Duration
 	MostBytes int64
 }

@@ -99,7 +99,7 @@ func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 	}
 }
 
-// wait takes the next turn, and waits for it.
+// wait waits until the next touch is permitted.
 func (t *Toucher) wait(ctx context.Context) error {
 	t.mutex.Lock()
 	now := t.Clock.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// cel makes the values at the first call.
+// cel creates the CEL values at the first call.
 func (f *Facts) cel() *celValues {
 	f.once.Do(func() {
 		f.values.namespace = namespaceType.value(f.Namespace)

@@ -91,7 +91,7 @@ func FromGarden(raw []byte) (*Facts, error) {
 	return &Facts{Namespace: Namespace{Name: target.GardenNamespace}, Garden: g}, nil
 }
 
-// shootManifest is the part of a Shoot that is decoded at once.
+// shootManifest is the part of a Shoot that is decoded immediately.
 type shootManifest struct {
 	typeMeta
 	Metadata objectMeta `json:"metadata"`
@@ -168,7 +168,7 @@ type workerManifest struct {
 	} `json:"machine"`
 }
 
-// DecodeShoot decodes a Shoot; nil for empty bytes or null. The bytes are kept and must not change any more. It fails
+// DecodeShoot decodes a Shoot. It returns nil for empty bytes or null. The bytes must not change afterwards. It fails
 // for another kind, or an invalid Kubernetes version.
 func DecodeShoot(raw []byte) (*Shoot, error) {
 	if absent(raw) {
@@ -254,7 +254,7 @@ func (m *workerManifest) worker(version string) Worker {
 	}
 }
 
-// DecodeSeed decodes a Seed; nil for empty bytes or null. It fails for another kind or an invalid manifest.
+// DecodeSeed decodes a Seed. It returns nil for empty bytes or null. It fails for another kind or an invalid manifest.
 func DecodeSeed(raw []byte) (*Seed, error) {
 	if absent(raw) {
 		return nil, nil
@@ -286,8 +286,8 @@ func DecodeSeed(raw []byte) (*Seed, error) {
 	}, nil
 }
 
-// DecodeCloudProfile decodes a CloudProfile; nil for empty bytes or null. It fails for another kind or an invalid
-// manifest.
+// DecodeCloudProfile decodes a CloudProfile. It returns nil for empty bytes or null. It fails for another kind or an
+// invalid manifest.
 func DecodeCloudProfile(raw []byte) (*CloudProfile, error) {
 	if absent(raw) {
 		return nil, nil
@@ -341,7 +341,7 @@ func decodeAs(raw []byte, into any, meta *typeMeta, apiVersion, kind string) err
 	return nil
 }
 
-// decode reads JSON into a struct, without a word of the JSON in the error.
+// decode reads JSON into a struct. Errors contain no values.
 func decode(raw []byte, into any) error {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	if err == nil {
@@ -377,7 +377,7 @@ type Manifest struct {
 	err error
 }
 
-// NewManifest keeps the JSON of a resource; the bytes must not change any more.
+// NewManifest returns the manifest of a resource in JSON. The bytes must not change afterwards.
 func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
 
 // Dropped returns the manifest of a resource that no rule uses, without its content. Its accessors return an error.

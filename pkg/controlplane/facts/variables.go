@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// Variables returns the variables that facts give to expressions. The namespace is namespaceObject, as in Kubernetes'
-// admission policies, because CEL reserves the word namespace.
+// Variables returns the variables for expressions. The namespace is called namespaceObject, as in Kubernetes' admission
+// policies, because CEL reserves namespace.
 func Variables() []expression.Variable {
 	return []expression.Variable{
 		{Name: "shoot", Object: shootType.object},
@@ -30,7 +30,7 @@ func Variables() []expression.Variable {
 	}
 }
 
-// summaries are for the reference: a line for each variable, and for each field by its type and name.
+// summaries has a line for each variable and for each field, by its type and name, for the reference.
 var summaries = map[string]string{
 	"shoot":           "the shoot whose control plane it is",
 	"seed":            "the seed on which the control plane runs",
@@ -42,8 +42,8 @@ var summaries = map[string]string{
 	"operation":       "CREATE or UPDATE",
 }
 
-// Summary describes a variable in one line, or a field, given as its type's name followed by its own:
-// graft.Shoot.purpose.
+// Summary describes a variable, or a field by the name of its type and its own name, such as graft.Shoot.purpose, in
+// one line.
 func Summary(name string) string { return summaries[name] }
 
 // field is a field of a variable.
@@ -51,9 +51,9 @@ type field[T any] struct {
 	name    string
 	kind    *cel.Type
 	summary string
-	// get returns the value; nil for one that is not set.
+	// get returns the value, or nil if it is not set.
 	get func(T) any
-	// whole reports that the value is read from the whole resource, which is decoded when an expression names it.
+	// whole is true if the value is read from the whole resource, which is decoded when an expression uses it.
 	whole bool
 }
 
@@ -83,12 +83,12 @@ func (k objectKind[T]) value(of T) ref.Val {
 	return k.object.Value(values)
 }
 
-// isWhole reports whether a field is read from the whole resource; without a name, whether any is.
+// isWhole reports whether a field is read from the whole resource. An empty name asks for any field.
 func (k objectKind[T]) isWhole(name string) bool {
 	return slices.ContainsFunc(k.fields, func(f field[T]) bool { return f.whole && (name == "" || f.name == name) })
 }
 
-// InManifest reports whether it takes the whole Shoot to tell a member of a variable; without a name, all members.
+// InManifest reports whether a member of a variable is read from the whole Shoot. An empty member asks for any of them.
 func InManifest(variable, member string) bool {
 	switch variable {
 	case "pool":
@@ -100,7 +100,7 @@ func InManifest(variable, member string) bool {
 	}
 }
 
-// text declares a string, which counts as not set when it is empty.
+// text declares a string. An empty string counts as not set.
 func text[T any](name, summary string, get func(T) string) field[T] {
 	return field[T]{name, cel.StringType, summary, func(of T) any {
 		if s := get(of); s != "" {
@@ -130,7 +130,7 @@ func integer[T any](name, summary string, get func(T) int64) field[T] {
 	return field[T]{name, cel.IntType, summary, func(of T) any { return types.Int(get(of)) }, false}
 }
 
-// optional declares a value that has a default where it is not set.
+// optional declares a value with a default.
 func optional[T, V any](name string, kind *cel.Type, summary string, unset V, get func(T) *V) field[T] {
 	return field[T]{name, kind, summary, func(of T) any {
 		if value := get(of); value != nil {

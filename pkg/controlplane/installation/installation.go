@@ -81,7 +81,7 @@ type Installation struct {
 	Config *configv1alpha1.ControllerConfiguration
 	// Kubeconfig and Master locate the cluster; both are empty in a Pod of the cluster.
 	Kubeconfig, Master string
-	// GardenerVersion is the Gardener version of the installation; empty for today's.
+	// GardenerVersion is the Gardener version of the installation; empty for the current one.
 	GardenerVersion string
 	// Generation follows from GardenerVersion.
 	Generation contract.Generation

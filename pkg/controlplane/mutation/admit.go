@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// Admit takes an object all the way: it finds the rules, reads the facts they need, plans, applies and checks the
-// result. The error is a *Failure, and then the object must not be admitted.
+// Admit selects the rules for an object, reads the facts that they need, plans and applies them, and checks the result.
+// If it fails, the object must be denied; the error is a *Failure.
 func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*Result, error) {
 	result, err := p.admit(ctx, r, source, nil)
 	return result, asError(err)
@@ -43,7 +43,7 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	return result, failure
 }
 
-// admitSelected enforces the rules of a selection, and then tries those that are only observed.
+// admitSelected applies the enforced rules of a selection, and then computes the effects of the observed ones.
 func (p *Program) admitSelected(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	if selected.Enforced == nil {
 		return p.enforce(ctx, selected, r, source, observe)
@@ -62,7 +62,7 @@ func (p *Program) admitSelected(ctx context.Context, selected *Selection, r Requ
 	return result, nil
 }
 
-// admission is an object on its way through the rules of a selection.
+// admission is the state of an admission. Each step adds its results.
 type admission struct {
 	program  *Program
 	rules    *Selection
@@ -78,8 +78,8 @@ type admission struct {
 	done   bool // nothing is left to do
 }
 
-// admissionSteps lists the steps of an admission in their order. Each is a function of the admission, which holds the
-// results of the steps before it. A step that sets done ends the admission.
+// admissionSteps lists the steps of an admission in their order. Each step can use the results of the steps before it.
+// A step that sets done ends the admission.
 var admissionSteps = []func(context.Context, *admission) error{
 	readObject,      // parse the object, check the container that the contract requires
 	lookUpFacts,     // read only the facts and lookups that the rules name
@@ -90,7 +90,7 @@ var admissionSteps = []func(context.Context, *admission) error{
 	markVersions,    // write the versions of the profiles into an annotation
 }
 
-// enforce takes an object through the rules of a selection, and returns the patch.
+// enforce runs the steps of an admission with the rules of a selection, and returns the patch.
 func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe, buffer: planBuffers.Get().(*planBuffer)}
 	defer a.buffer.leave()
@@ -185,7 +185,7 @@ func (p *Program) observe(ctx context.Context, selected *Selection, r Request, s
 	p.tryAll(ctx, selected, r, source, result)
 }
 
-// tryAll tries all rules on a copy.
+// tryAll applies all rules to a copy.
 func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, source facts.Source, result *Result) {
 	r.Document = nil
 	all, failure := p.enforce(ctx, selected, r, source, nil)

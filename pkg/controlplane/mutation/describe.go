@@ -24,8 +24,8 @@ import (
 // Profiles returns the profiles of the program, sorted by name.
 func (p *Program) Profiles() []ProfileVersion { return p.profiles }
 
-// Registrations returns the webhooks that the program needs, in the order in which sets apply, then by provider. For
-// today's Gardener, they exclude the kube-apiserver Service, which must not be mutated at all.
+// Registrations returns the webhooks that the program needs, in the order in which sets apply, then by provider. They
+// exclude the kube-apiserver Service for current versions of Gardener, which do not allow its mutation.
 func (p *Program) Registrations() []Registration {
 	var registrations []Registration
 	for key, forms := range p.scopes {
@@ -45,9 +45,9 @@ func (p *Program) Registrations() []Registration {
 	return registrations
 }
 
-// RuleInfo describes a rule for those who can carry out only some of them.
+// RuleInfo describes a rule, for callers of Only.
 type RuleInfo struct {
-	// Set, Provider and Garden say where the rule acts, as in a Registration.
+	// Set, Provider and Garden select the webhook of the rule, as in a Registration.
 	Set      target.Set
 	Provider string
 	Garden   bool
@@ -133,14 +133,14 @@ type Permission struct {
 	// Namespace is the only namespace that the lookup reads. It is empty for the namespace of each control plane, and
 	// for cluster-scoped objects.
 	Namespace string
-	// Name is the name of the object; empty: it is computed for each control plane.
+	// Name is the name of the object, or "" if it is computed for each control plane.
 	Name string
-	// Followed means that the object is also listed and watched by its name: in Namespace, or with Everywhere in all
+	// Followed is true if the object is also listed and watched by its name: in Namespace, or with Everywhere in all
 	// namespaces.
 	Followed, Everywhere bool
 }
 
-// Ask is one thing that must be allowed: a verb, in a namespace or, empty, in all.
+// Ask is a required verb in a namespace. An empty namespace means all.
 type Ask struct{ Verb, Namespace string }
 
 // Asks returns the verbs and namespaces that the lookup needs.
@@ -242,7 +242,7 @@ func (p *Program) Parts() facts.Parts {
 	return parts
 }
 
-// With returns the webhook for these objects too.
+// With returns the registration with these forms of objects added.
 func (r Registration) With(forms []target.Form) Registration {
 	r.Forms = slices.SortedFunc(slices.Values(slices.Concat(r.Forms, forms)), target.Compare)
 	r.Forms = slices.CompactFunc(r.Forms, func(a, b target.Form) bool { return target.Compare(a, b) == 0 })

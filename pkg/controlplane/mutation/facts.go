@@ -131,9 +131,10 @@ func (s *Selection) wanted(ctx context.Context, o *target.Object, v *scope.View,
 	return wanted
 }
 
-// readFacts reads the facts of a namespace. In an upgrade of Kubernetes, a Cluster in a cache can be older than the object, as
-// the object's image says, or not know the worker pool that the object is for; then it is read afresh, once, before anything is
-// decided by it. An object that is older than the Cluster is none: a control plane and its nodes are upgraded one after the other.
+// readFacts reads the facts of a namespace. During an upgrade of Kubernetes, a cached Cluster can be older than the
+// object, according to the object's image, or not have the object's worker pool. Then it is read again, once, before
+// any decision. An object that is older than the Cluster is normal: a control plane and its nodes are upgraded one
+// after the other.
 func readFacts(ctx context.Context, namespace string, o *target.Object, source facts.Source) (*facts.Facts, error) {
 	found, err := source.Read(ctx, namespace)
 	if err != nil {

@@ -37,21 +37,21 @@ const (
 	ContractBroken     Reason = "ContractBroken"
 	DeadlineExceeded   Reason = "DeadlineExceeded"
 	Internal           Reason = "Internal"
-	// DeniedByRule is for an object that a rule of deny denies.
+	// DeniedByRule: a deny rule of the profile applies.
 	DeniedByRule Reason = "DeniedByRule"
 )
 
-// Failure is why an object was not mutated. Its message holds no value of the object and no value of a lookup, unless the author
-// of a denial writes one into its message.
+// Failure is the error of an admission. Its message contains no value of the object or of a lookup, unless the author
+// of a deny rule writes one into its message.
 type Failure struct {
 	Reason Reason
 	// Message describes the error, with the rule and its position if a rule caused it.
 	Message string
 	// Target is the name of the target; empty if the object has no rule.
 	Target string
-	// By is the rule of deny that applies; nil for other reasons.
+	// By is the deny rule that applies, or nil for other reasons.
 	By *Applied
-	// Err is the cause, for logs; nil if the message is complete.
+	// Err is the cause, for logs, or nil if the message is complete.
 	Err error
 }
 
@@ -62,7 +62,7 @@ var codes = map[Reason]int32{
 	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500, DeniedByRule: 403,
 }
 
-// asError keeps a nil failure from becoming an error that is not nil.
+// asError converts a nil *Failure to a nil error.
 func asError(f *Failure) error {
 	if f == nil {
 		return nil

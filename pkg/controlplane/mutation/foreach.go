@@ -44,9 +44,9 @@ type itemView struct {
 	item ref.Val
 }
 
-// ForEach represents a rule with forEach: one rule for each item of a list or a mapping. Operations do not know about
-// it. For each item, computed names are inserted into the arguments and the operation is compiled with them; values are
-// compiled once, when the profile is loaded.
+// ForEach is a rule with forEach: it expands to one rule for each item of a list or mapping. Operations are compiled
+// without knowing it. For each item, computed names are inserted into the arguments, and the operation is compiled with
+// them. Values are compiled once, when the profile is loaded.
 type ForEach struct {
 	Items       items
 	Names       []*computedName
@@ -56,7 +56,7 @@ type ForEach struct {
 	arguments   source.Node
 	path        string
 	generation  contract.Generation
-	// members are the rules made so far, by their names; those used last.
+	// members caches the rules for the most recent names.
 	members *lru.Cache
 	// secret reports that the items come from a Secret, so that messages must not contain them.
 	secret bool
@@ -163,7 +163,7 @@ func (i *items) declare(result *cel.Type) (expression.Variable, string) {
 	return declared, ""
 }
 
-// compileMember compiles the operation on the arguments with names in them.
+// compileMember compiles the operation with names inserted into its arguments.
 func (f *ForEach) compileMember(definition operation.Definition, replaced map[*yaml.Node]*yaml.Node) ([]operation.Write, source.Findings) {
 	context := f.context
 	return definition.Compile(&context, source.Node{Node: replace(f.arguments.Node, replaced), File: f.arguments.File}, f.path)
@@ -362,7 +362,7 @@ func (v *compiledValues) Template(text string, at source.Position) (*expression.
 	return template, err
 }
 
-// CompileSample finds the texts with expressions that are names, and compiles the operation with samples in their
+// CompileSample finds the texts whose expressions are names, and compiles the operation with sample names in their
 // place.
 func (f *ForEach) CompileSample(definition operation.Definition) ([]operation.Write, source.Findings) {
 	texts := computed(f.arguments, f.path)

@@ -22,7 +22,7 @@ import (
 // NotComputed is the reason for omitting a rule with PlanMode.OmitFailing.
 const NotComputed = "it cannot be computed"
 
-// planBuffer is the memory that a plan takes; the next one uses it again.
+// planBuffer is the reusable memory of a plan.
 type planBuffer struct {
 	rules []PlannedRule
 	steps []Step
@@ -40,7 +40,7 @@ type Plan struct {
 // PlannedRule is a rule of the plan.
 type PlannedRule struct {
 	Rule *Rule
-	// Skipped explains why the rule is not applied; empty when it is.
+	// Skipped is the reason for not applying the rule, or "".
 	Skipped string
 	Steps   []Step
 }
@@ -49,9 +49,9 @@ type PlannedRule struct {
 type Step struct {
 	Place operation.Place
 	Value operation.Resolved
-	// Kept means that the place keeps the value of the old object; there is no new value then.
+	// Kept is true if the place keeps the value of the old object. Then there is no new value.
 	Kept bool
-	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not
+	// Overridden names the later rule that writes another value to the place, or is "". An overridden step is not
 	// applied.
 	Overridden string
 
@@ -91,7 +91,7 @@ func (p *PlannedRule) denies() error {
 	return failure
 }
 
-// String writes the step as a person would read it.
+// String formats the step for people.
 func (s Step) String() string {
 	text := fmt.Sprintf("%s: %s", s.Place, s.Value)
 	if s.Kept {
@@ -123,7 +123,7 @@ func (s Step) Without(o *target.Object) ([]byte, error) {
 // agrees reports whether two steps write the same value to a place.
 func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.Equal(other.Value) }
 
-// String writes the plan, one rule and its steps after the other.
+// String formats the rules of the plan with their steps.
 func (p Plan) String() string {
 	var out strings.Builder
 	for _, planned := range p.Rules {
@@ -145,13 +145,13 @@ func (s *Selection) Plan(ctx context.Context, g contract.Generation, o *target.O
 	return s.planIn(ctx, new(planBuffer), g, o, views)
 }
 
-// planIn makes the plan in a buffer.
+// planIn plans with the memory of a buffer.
 func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.Generation, o *target.Object, views Views) (Plan, error) {
 	if cap(buffer.rules) < len(s.Rules) {
 		buffer.rules = make([]PlannedRule, 0, len(s.Rules))
 	}
 	plan := Plan{Rules: buffer.rules[:0]}
-	steps := buffer.steps // made by the dozen, as many a rule does not apply
+	steps := buffer.steps // allocated in blocks, because many rules do not apply
 	clause, locked := contract.ServiceLocked(o, g)
 	mode := s.Mode
 	mode.Exists = o.Old != nil
@@ -201,8 +201,8 @@ func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.G
 	return plan, nil
 }
 
-// Decide evaluates the condition of the rule and, when it holds, its values. It fails if one of them cannot be
-// evaluated, or the rule denies the object.
+// Decide evaluates the condition of the rule and, if it is true, its values. It fails if one of them cannot be
+// evaluated, or if the rule denies the object.
 func (p *PlannedRule) Decide(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
 	if holds, err := p.Holds(ctx, variables, mode); err != nil || !holds {
 		return err
@@ -269,7 +269,7 @@ func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, 
 	return holds, nil
 }
 
-// compute makes a step for each write of the rule.
+// compute creates a step for each write of the rule.
 func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
 	p.Steps = steps
 	for i := range p.Rule.Writes {

@@ -25,7 +25,7 @@ const AnyName = "*"
 // markDigits is the number of digits of a profile's hash in a mark: 32 bits distinguish the versions of one profile.
 const markDigits = 8
 
-// Program is every loaded profile compiled. It is immutable and safe for concurrent use.
+// Program is the compiled form of all loaded profiles. It is immutable and safe for concurrent use.
 type Program struct {
 	generation contract.Generation
 	marks      bool
@@ -57,7 +57,7 @@ type ScopeKey struct {
 
 type formKey struct{ group, kind, name string }
 
-// SelectRules returns the rules for an object; nil when there are none.
+// SelectRules returns the rules for an object, or nil if there are none.
 func (p *Program) SelectRules(r Request) (*Selection, *Failure) {
 	forms, ok := p.scopes[ScopeKey{Set: r.Set, Provider: r.Provider, Garden: r.Garden}]
 	if !ok {
@@ -72,8 +72,8 @@ func (p *Program) SelectRules(r Request) (*Selection, *Failure) {
 	return longest(forms, r), nil
 }
 
-// longest returns the selection for an object that is no target of the contract: the one with the longest name among
-// those that the name of the object begins with.
+// longest returns the selection for an object that is no target of the contract: among the selections whose name is a
+// prefix of the object's name, the one with the longest name.
 func longest(forms map[formKey]*Selection, r Request) *Selection {
 	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
 		return nil
@@ -167,8 +167,8 @@ func (p *Program) append(key ScopeKey, at formKey, t *target.Target, form *targe
 	p.scopes[key][at].Rules = append(p.scopes[key][at].Rules, rules...)
 }
 
-// inheritRules gives each selection of other objects the rules of those that are wider: first those for any name, then
-// the longer and longer beginnings, last its own, so that the more exact rule wins.
+// inheritRules adds to each selection of other objects the rules of wider selections: first those for any name, then
+// those of shorter prefixes, and its own last, so that the most specific rule wins.
 func inheritRules(p *Program) {
 	for _, forms := range p.scopes {
 		merged := map[formKey][]*Rule{}

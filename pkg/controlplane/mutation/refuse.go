@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// Forbidden is a write that the contract forbids.
+	// Forbidden: the contract forbids a write.
 	Forbidden source.Rule = "contract-forbidden"
-	// Reserved is a write that the contract reserves for Gardener.
+	// Reserved: the contract reserves a write for Gardener.
 	Reserved source.Rule = "contract-reserved"
-	// CannotKeep is a place that cannot keep the value of the old object.
+	// CannotKeep: a place cannot keep the value of the old object.
 	CannotKeep source.Rule = "cannot-keep"
 )
 
-// CheckContract reports writes that the contract forbids. Reserved places are allowed to a rule that gives a reason.
+// CheckContract reports writes that the contract forbids. A rule that gives a reason may write reserved places.
 func CheckContract(t *target.Target, r *Rule, g contract.Generation) source.Findings {
 	var findings source.Findings
 	for _, write := range r.Writes {
@@ -65,7 +65,7 @@ func definesKubelet(p operation.Place) bool {
 	}
 }
 
-// forbidden finds the clause that no reason overrides.
+// forbidden returns the clause that forbids a write for any rule.
 func forbidden(t *target.Target, write operation.Write, g contract.Generation) (contract.Clause, bool) {
 	switch write.Place.Kind {
 	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry:
@@ -86,7 +86,7 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 	return contract.Clause{}, false
 }
 
-// reserved finds the clause that a reason overrides.
+// reserved returns the clause that forbids a write for rules without a reason.
 func reserved(t *target.Target, write operation.Write, writes []operation.Write) (contract.Clause, bool) {
 	own := t.Container != "" && write.Place.Container == t.Container
 	switch write.Place.Kind {

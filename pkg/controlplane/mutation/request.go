@@ -33,7 +33,7 @@ const (
 	// Observed: the rule is not applied, because its mode is observe; Would and Reason describe the effect that it
 	// would have.
 	Observed Outcome = "observed"
-	// Denied: the rule would have the object denied. Only a rule that is Observed Would be it, and By of a Failure is.
+	// Denied: the rule would deny the object. It is the Would of an observed rule, and the outcome of By in a Failure.
 	Denied Outcome = "denied"
 )
 
@@ -44,13 +44,13 @@ type Registration struct {
 	Provider string
 	// Garden selects the garden namespace instead of a label.
 	Garden bool
-	// Forms are the objects that rules exist for, sorted.
+	// Forms lists the forms of objects with rules, sorted.
 	Forms []target.Form
-	// Observed reports that no rule changes anything: all are only observed.
+	// Observed is true if all rules are only observed.
 	Observed bool
 }
 
-// Request is one object on its way into the API server.
+// Request is an object that the API server wants to store.
 type Request struct {
 	Set      target.Set
 	Provider string
@@ -63,7 +63,7 @@ type Request struct {
 	Object []byte
 	// OldObject is the current object as JSON, or nil on CREATE.
 	OldObject []byte
-	// Document and OldDocument are Object and OldObject for a caller that has scanned them already, and nil for any other.
+	// Document and OldDocument are the scanned Object and OldObject if the caller has scanned them, and otherwise nil.
 	// The admission edits Document.
 	Document, OldDocument *document.Document
 	// ObserveUntil is the time at which observed rules are given up, to leave time for the response. If zero, they run
@@ -95,7 +95,7 @@ type Applied struct {
 type Result struct {
 	// Target is the name of the target; empty if the object is no target or has no rule.
 	Target string
-	// Patch is an RFC 6902 patch; nil when nothing changes.
+	// Patch is an RFC 6902 patch, or nil if nothing changes.
 	Patch []byte
 	// Observed is the patch with the observed rules; nil if there are none, or they change nothing.
 	Observed []byte
@@ -104,7 +104,7 @@ type Result struct {
 	Versions []byte
 	// Applied lists the rules of the target in the order of their application.
 	Applied []Applied
-	// Panic is a fault in Graft that rules brought about which are only observed, with its stack, for the log; nil: none.
+	// Panic is a panic while observed rules were evaluated, with its stack, for the log; nil means none.
 	Panic error
 }
 

@@ -35,7 +35,7 @@ type Rule struct {
 	Writes    []operation.Write
 	// Keep means that places keep the values of the old object on UPDATE.
 	Keep bool
-	// Observed reports that the rule is computed and not applied.
+	// Observed is true if the rule is computed but not applied.
 	Observed bool
 	// Override means that the rule gave a reason for writing a reserved place.
 	Override bool
@@ -45,10 +45,11 @@ type Rule struct {
 	Item    string
 	// whole is the rule with forEach that an item's rule was made from.
 	whole *Rule
-	// Needs holds the needs of its expressions; early means that its condition needs no lookup, although the rule does.
+	// Needs lists the facts that its expressions need. early is true if its condition needs no lookup, although the
+	// rule does.
 	Needs *scope.Needs
 	early bool
-	// inKubelet reports that it writes nothing but the texts of the kubelet.
+	// inKubelet is true if the rule writes only the texts of the kubelet.
 	inKubelet bool
 }
 
@@ -90,7 +91,7 @@ func (r *Rule) ItemReferences() []string {
 	return r.ForEach.Items.References()
 }
 
-// DoubleWrites finds places that one rule writes twice.
+// DoubleWrites reports places that one rule writes twice.
 func DoubleWrites(r *Rule) source.Findings {
 	var findings source.Findings
 	seen := map[operation.Place]operation.Write{}
@@ -143,7 +144,7 @@ func CheckKeep(r *Rule) source.Findings {
 	return nil
 }
 
-// Prepare computes the needs of the rule, and whether its condition can be evaluated without lookups.
+// Prepare computes the needed facts of the rule, and whether its condition can be evaluated without lookups.
 func (r *Rule) Prepare() {
 	if r.Needs != nil {
 		return
@@ -154,7 +155,7 @@ func (r *Rule) Prepare() {
 		return
 	}
 	if before := r.Scope.Reach(r.When.References()); len(before.Lookups[r.Scope]) == 0 {
-		// It is decided twice, and evaluated once.
+		// The condition is used twice, but evaluated once.
 		r.early = true
 		r.Scope.Conditions[r.WhenText]++
 	}

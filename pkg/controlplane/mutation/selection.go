@@ -36,18 +36,18 @@ type Selection struct {
 	lasts  bool
 	// sensitive reports that a rule, observed or not, may write values into the kubelet's texts that must not be cached.
 	sensitive bool
-	// Mode is empty in an admission.
+	// Mode is the zero value in an admission.
 	Mode PlanMode
 }
 
-// conflicts are the places that several rules write; any: some rule computes the names of its places, so that it may be
-// any.
+// conflicts has the places that several rules write. any is true if a rule computes the names of its places, so that it
+// may write any place.
 type conflicts struct {
 	places map[operation.Place]bool
 	any    bool
 }
 
-// PlanMode selects the way in which a plan is made.
+// PlanMode selects how a plan is made.
 type PlanMode struct {
 	// Exists reports that the object is being updated.
 	Exists bool
@@ -82,7 +82,7 @@ func (s *Selection) Read(r Request) (*target.Object, *Failure) {
 	return object, nil
 }
 
-// scan reads raw unless that has been done, or there is nothing to read.
+// scan returns the scanned document, or scans raw. It returns nil for empty bytes.
 func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
 	if scanned != nil || len(raw) == 0 {
 		return scanned, nil
@@ -114,7 +114,7 @@ func lastsOnObject(r *Rule) bool {
 	return slices.ContainsFunc(r.Writes, func(w operation.Write) bool { return len(w.Traces(nil)) > 0 })
 }
 
-// appliedRules returns the selection of the rules that are enforced.
+// appliedRules returns the selection of the enforced rules.
 func appliedRules(s *Selection) *Selection {
 	if s.Enforced != nil {
 		return s.Enforced
@@ -134,7 +134,7 @@ func completeSelection(s *Selection) {
 	}
 }
 
-// findConflicts finds which writes meet.
+// findConflicts finds the places that several rules write.
 func findConflicts(s *Selection) {
 	s.conflicts.places = map[operation.Place]bool{}
 	seen := map[operation.Place]bool{}

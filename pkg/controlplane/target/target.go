@@ -135,7 +135,7 @@ func (t *Target) Has(parts Part) bool {
 	return slices.ContainsFunc(t.Forms, func(f Form) bool { return f.Has(parts) })
 }
 
-// HasToday reports whether any form of today's Gardener has all the given parts.
+// HasToday reports whether any form of current Gardener versions has all the given parts.
 func (t *Target) HasToday(parts Part) bool {
 	return slices.ContainsFunc(t.Forms, func(f Form) bool { return !f.Older && f.Has(parts) })
 }

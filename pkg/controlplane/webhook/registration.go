@@ -96,7 +96,7 @@ func (e Endpoint) webhook(r mutation.Registration, bundle []byte, segment string
 		// Objects in another version of their API are converted to the registered one, not skipped.
 		MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector: namespaceSelector(r),
-		// The object selector is empty: Deployments of older Gardener versions, and today's Etcds and
+		// The object selector is empty: Deployments of older Gardener versions, and Etcds and
 		// StatefulSet vpn-seed-server, lack Gardener's mutated-by label. The match conditions below select by
 		// name.
 		ObjectSelector: &metav1.LabelSelector{},

@@ -26,13 +26,14 @@ type Patrol struct {
 	Toucher *drift.Toucher
 	// Interval is the time between the end of a search and the next one.
 	Interval time.Duration
-	// Ready reports whether the webhooks are registered, before which no search starts; nil: they are.
+	// Ready returns an error while the webhooks are not registered. No search starts before. Nil means that they are
+	// registered.
 	Ready   func(context.Context) error
 	Clock   clock.Clock
 	Metrics *Metrics
 	Log     logr.Logger
 
-	// futile delays further touches of objects that a touch did not fix.
+	// futile has the objects that earlier touches did not fix.
 	futile cooldowns
 }
 
@@ -217,7 +218,7 @@ type key struct{ set, target, state string }
 
 type counts map[key]int
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{

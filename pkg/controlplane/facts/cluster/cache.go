@@ -21,8 +21,8 @@ type cache[K comparable, V any] struct {
 
 func newCache[K comparable, V any](size int) *cache[K, V] { return &cache[K, V]{lru.New(size)} }
 
-// get returns the value of the key if it is valid, and otherwise replaces it by the result of create. Two callers may
-// make one at the same time. Errors are not kept.
+// get returns the value of the key if it is valid, and otherwise replaces it with the result of create. Two callers may
+// create it concurrently. Errors are not stored.
 func (c *cache[K, V]) get(key K, good func(V) bool, create func() (V, error)) (V, error) {
 	if value, ok := c.lookup(key); ok && good(value) {
 		return value, nil
@@ -44,15 +44,15 @@ func (c *cache[K, V]) store(key K, value V) { c.recent.Add(key, value) }
 
 func (c *cache[K, V]) remove(key K) { c.recent.Remove(key) }
 
-// sharedResources keep cloud profiles and seeds once for each content, because every Cluster holds its own copy of
-// both, and a cloud profile may be big.
+// sharedResources stores each cloud profile and seed once for each content, because every Cluster contains a copy of
+// both, and cloud profiles can be large.
 type sharedResources struct {
 	seed          maphash.Seed
 	cloudProfiles *cache[uint64, shared[facts.CloudProfile]]
 	seeds         *cache[uint64, shared[facts.Seed]]
 }
 
-// shared is a resource with the bytes that it is decoded from.
+// shared is a decoded resource with its bytes.
 type shared[T any] struct {
 	raw  []byte
 	part *facts.Part[T]
@@ -69,20 +69,20 @@ func newSharedResources() sharedResources {
 	}
 }
 
-// foundResources holds the resources of a Cluster that are used. It copies the bytes that it keeps, and so refers to no
-// other part of the Cluster.
+// foundResources has the used resources of a Cluster. It copies their bytes, so that it does not refer to the rest of
+// the Cluster.
 type foundResources struct {
 	shared *sharedResources
 	parts  facts.Parts
 	facts  *facts.Facts
 }
 
-// of returns an empty result for a Cluster, which will keep only these parts of it.
+// of returns an empty result for a Cluster. It will store only these parts.
 func (s *sharedResources) of(cluster string, parts facts.Parts) *foundResources {
 	return &foundResources{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
 }
 
-// cloudProfile keeps the cloud profile, if it is used, and decodes it on first use.
+// cloudProfile stores the cloud profile if it is used. It is decoded at its first use.
 func (f *foundResources) cloudProfile(raw []byte) error {
 	if f.parts.CloudProfile && !absent(raw) {
 		f.facts.CloudProfile = share(f.shared.seed, f.shared.cloudProfiles, raw, facts.DecodeCloudProfile)
@@ -111,7 +111,7 @@ func (f *foundResources) shoot(raw []byte) (err error) {
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// share returns the existing part with the same content, so that only one copy is kept and decoded.
+// share returns the existing part with the same content, so that only one copy is stored and decoded.
 func share[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (*T, error)) *facts.Part[T] {
 	s, _ := known.get(maphash.Bytes(seed, raw),
 		func(s shared[T]) bool { return bytes.Equal(s.raw, raw) },

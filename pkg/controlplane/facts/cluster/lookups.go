@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// lookupWatchers are the watchers for the objects that the active program names.
+// lookupWatchers has the watchers for the objects with constant names that the active program looks up.
 type lookupWatchers struct {
 	client client.WithWatch // nil: nothing is watched
 
@@ -130,7 +130,7 @@ func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupReq
 		if absent && l.Optional {
 			return nil, nil
 		}
-		// A key that is not there may have been added a moment ago.
+		// A missing key may have been added since the last event.
 		if found != nil {
 			if picked, err := l.Pick(found); err == nil {
 				return picked, nil

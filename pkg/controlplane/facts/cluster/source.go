@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster is the Source of facts in a seed: the Cluster resource that has the name of the control plane's
-// namespace, the namespace itself, and the Garden resource for the namespace "garden".
+// Package cluster reads facts from a seed: the Cluster with the name of the control plane's namespace, the namespace,
+// and the Garden for the namespace "garden".
 //
-// A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share,
-// only when a rule names them, and once for each content. No cache holds whole Clusters, because each carries a cloud
-// profile: a watch of their metadata reports the stored versions, and a version that is not cached is read. Objects
-// that a cached reader returns are read without a copy and never changed. Lookups go to the API server, so that no
-// cache ever holds Secrets. Start reading at New.
+// Each version of a Cluster is decoded once. Most Clusters share their cloud profile and seed: these are decoded once
+// for each content, and only if a rule uses them. No cache stores whole Clusters, because each contains a cloud
+// profile. A watch of their metadata reports the stored versions, and a version that is not cached is read. Objects
+// from a cached reader are read without a copy and never changed. Lookups ask the API server, so that no cache stores
+// Secrets. Start reading at New.
 package cluster
 
 import (
@@ -34,13 +34,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Options tune a Source; the zero value is good.
+// Options configure a Source. The zero value is usable.
 type Options struct {
 	// Clusters is the maximum number of cached Clusters; 0 means 512. The least recently used one is removed first.
 	Clusters int
-	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one,
-	// Clusters are read with the cached reader, which is good where its informer is there anyway, and each lookup asks the
-	// API server.
+	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. If it is nil,
+	// Clusters are read with the cached reader, which suits programs that have the informer anyway, and each lookup
+	// asks the API server.
 	Watcher client.WithWatch
 	// Requests reads resources in the group and version of Clusters from kube-apiserver. It is required with a Watcher.
 	Requests rest.Interface
@@ -68,7 +68,7 @@ type version struct {
 	resource, namespaceResource string
 }
 
-// versioned are the facts of one version, with those parts of a Cluster that were named when it was read.
+// versioned has the facts of one version, with the parts of the Cluster that were used when it was read.
 type versioned struct {
 	version
 	parts facts.Parts
@@ -124,7 +124,7 @@ func (s *Source) HasCluster(ctx context.Context, namespace string) bool {
 	return s.direct.Get(ctx, client.ObjectKey{Name: namespace}, cluster) == nil
 }
 
-// readCluster asks one reader after the other.
+// readCluster reads the Cluster with the first reader that has it.
 func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts, readers ...client.Reader) (*facts.Facts, error) {
 	var cluster extensionsv1alpha1.Cluster
 	if err := get(ctx, client.ObjectKey{Name: namespace.Name}, &cluster, readers...); err != nil {
@@ -140,7 +140,7 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 	})
 }
 
-// receiveCluster asks the API server.
+// receiveCluster reads the Cluster from the API server.
 func (s *Source) receiveCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts) (*facts.Facts, error) {
 	found := s.shared.of(namespace.Name, parts)
 	arrived, err := s.wire.get(ctx, namespace.Name, found)
@@ -151,7 +151,7 @@ func (s *Source) receiveCluster(ctx context.Context, namespace *metav1.PartialOb
 	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) { return found.facts, nil })
 }
 
-// decodeOnce returns the facts of this version, which decode makes unless they are kept.
+// decodeOnce returns the cached facts of this version, or decodes them.
 func (s *Source) decodeOnce(
 	v version, parts facts.Parts, namespace *metav1.PartialObjectMetadata, decode func() (*facts.Facts, error),
 ) (*facts.Facts, error) {
@@ -182,7 +182,7 @@ func describe(namespace *metav1.PartialObjectMetadata) facts.Namespace {
 
 var gardenKind = schema.GroupVersionKind{Group: "operator.gardener.cloud", Version: "v1alpha1", Kind: "Garden"}
 
-// readGarden reads the only Garden that there is. Its CustomResourceDefinition may not be there.
+// readGarden reads the single Garden. Its CustomResourceDefinition may be missing.
 func (s *Source) readGarden(ctx context.Context, readers ...client.Reader) (*facts.Facts, error) {
 	garden, err := findGarden(ctx, readers)
 	if err != nil {
@@ -223,11 +223,11 @@ func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Uns
 	return nil, facts.ErrNotFound
 }
 
-// uncopied lets a reader return its own objects without a copy; they are only read here.
+// uncopied is the option to return cached objects without a copy. They are only read here.
 var uncopied = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)}}
 
-// get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of
-// an object, a webhook may be asked before the informer has seen it.
+// get reads an object with the first reader that has it, and from a cache without a copy. Immediately after the
+// creation of an object, the informer may not have it yet.
 func get(ctx context.Context, key client.ObjectKey, into client.Object, readers ...client.Reader) error {
 	var err error
 	for _, reader := range readers {
@@ -271,7 +271,7 @@ var (
 	_ facts.Refresher = View{}
 )
 
-// Naming returns the view of a program that uses these parts.
+// Naming returns a view for a program that uses these parts.
 func (s *Source) Naming(parts facts.Parts) View { return View{s, parts} }
 
 // Read implements facts.Source.

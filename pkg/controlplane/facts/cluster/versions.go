@@ -72,7 +72,7 @@ func clusterMetadata() *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// onlyIdentity drops the rest of an object, such as annotations.
+// onlyIdentity removes everything but the identity from an object, such as annotations.
 func onlyIdentity(object any) (any, error) {
 	m, ok := object.(metav1.Object)
 	if !ok {

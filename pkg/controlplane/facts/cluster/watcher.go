@@ -35,7 +35,7 @@ type watcher struct {
 	controller toolscache.Controller
 	stop       context.CancelFunc
 
-	// watches reports that the last request for a watch was granted.
+	// watches is true if the API server accepted the last request for a watch.
 	watches atomic.Bool
 }
 
@@ -97,7 +97,7 @@ func (w *watcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interf
 	return events, err
 }
 
-// pick is what the informer stores of an object.
+// pick is the stored part of an object.
 type pick struct {
 	metav1.ObjectMeta
 

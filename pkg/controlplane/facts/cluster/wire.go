@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// clusters is the resource that is asked for.
+// clusters is the name of the requested resource.
 const clusters = "clusters"
 
 // wire reads Clusters directly from kube-apiserver, without a client that would copy each cloud profile several times:
@@ -59,7 +59,7 @@ func (w *wire) get(ctx context.Context, name string, found *foundResources) (sto
 	return decodeCluster(buffer.Bytes(), found)
 }
 
-// decodeCluster reads which version a Cluster is, and passes its resources to found. Errors hold nothing of it.
+// decodeCluster reads the version of a Cluster, and passes its resources to found. Errors contain nothing of it.
 func decodeCluster(raw []byte, found *foundResources) (stored, error) {
 	var cluster struct {
 		Metadata objectIdentity `json:"metadata"`
@@ -77,13 +77,13 @@ func decodeCluster(raw []byte, found *foundResources) (stored, error) {
 	return stored{cluster.Metadata.UID, cluster.Metadata.ResourceVersion}, err
 }
 
-// objectIdentity holds the metadata that is read of an object.
+// objectIdentity has the metadata that identifies a stored object.
 type objectIdentity struct {
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// memberReader receives the JSON of a member while the object is decoded. It must copy what it keeps.
+// memberReader receives the JSON of a member while the object is decoded. It must copy the bytes that it stores.
 type memberReader func(raw []byte) error
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -31,7 +31,7 @@ func (c *profileCompiler) warn(rule source.Rule, at source.Node, path, format st
 	c.all.warnings = append(c.all.warnings, at.Finding(path, format, arguments...).Of(rule).Warn())
 }
 
-// dead reports a condition that never holds, either for any facts or in every supported version of Kubernetes.
+// dead reports a condition that is always false, for any facts or in each supported version of Kubernetes.
 func (c *profileCompiler) dead(r *mutation.Rule, from v1alpha1.Rule) source.Findings {
 	if r.When == nil {
 		return nil
@@ -130,7 +130,7 @@ func markUsed(s *scope.Scope, used map[string]bool, references []string) {
 	}
 }
 
-// names warns of names that two rules of an entry have: metrics and messages would not tell them apart.
+// names warns of two rules of an entry with the same name, because metrics and messages cannot distinguish them.
 func (c *profileCompiler) names(entry v1alpha1.TargetRules) {
 	seen := map[string]source.Position{}
 	for _, r := range entry.Rules {
@@ -242,7 +242,7 @@ func addsContainer(r *mutation.Rule, container string) bool {
 	})
 }
 
-// idle warns of entries that do nothing: targets without rules, and those that the contract keeps from being mutated.
+// idle warns of entries without effect: targets without rules, and targets that the contract excludes from mutation.
 func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	switch {
 	case entry.Objects != nil:
@@ -273,9 +273,10 @@ var onEtcd = map[string]string{
 // serviceTarget is the target that exists in the older generation only.
 const serviceTarget = "kube-apiserver-service"
 
-// findConflicts reports unconditional rules that always write different values to the same place: in one profile or in
-// several, in one set or in the two sets of one provider, which meet if a shoot's seed is on the same cloud. It ignores
-// conditions and computed values: there, the order of the rules decides during the admission.
+// findConflicts reports unconditional rules that always write different values to the same place: in one or several
+// profiles, in one set, or in the two sets of a provider, which apply to the same object if a shoot's seed is on the
+// same cloud. It ignores conditions and computed values: for these, the order of the rules decides during the
+// admission.
 func findConflicts(p *mutation.Program) source.Findings {
 	var findings source.Findings
 	seen := map[string]bool{}
@@ -290,7 +291,7 @@ func findConflicts(p *mutation.Program) source.Findings {
 	return findings
 }
 
-// meetingKey is a form of objects of a provider, in any set.
+// meetingKey identifies objects of a provider, in any set.
 type meetingKey struct {
 	provider          string
 	garden            bool
@@ -347,7 +348,7 @@ func (w constantWrite) contradicts(other constantWrite) bool {
 		return false
 	}
 	if w.rule.Target.Other && w.rule.Target.Name != other.rule.Target.Name {
-		// The rule for the more exact name is meant to win.
+		// The rule for the more specific name wins by intention.
 		return false
 	}
 	if w.rule.Purposes != nil && other.rule.Purposes != nil && !slices.ContainsFunc(w.rule.Purposes, func(p string) bool {

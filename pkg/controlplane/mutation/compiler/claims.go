@@ -49,7 +49,7 @@ func Claims(document *profile.Document) []mutation.Registration {
 	return registrations
 }
 
-// claimed returns the targets of an entry of a set; all of the contract where the name is not known.
+// claimed returns the targets of an entry of a set, or all targets of the contract if its name is unknown.
 func claimed(entry v1alpha1.TargetRules, at string) []*target.Target {
 	if t, _ := targetOf(entry, at); t != nil {
 		return []*target.Target{t}
@@ -68,7 +68,8 @@ func shootTargets() []*target.Target {
 	return all
 }
 
-// claim adds the forms of a target. The Service of the kube-apiserver is left out, as it is not mutated with today's Gardener.
+// claim adds the forms of a target. It omits the Service of the kube-apiserver, because current versions of Gardener do
+// not allow its mutation.
 func claim(claims map[mutation.ScopeKey][]target.Form, document *profile.Document, set target.Set, t *target.Target) {
 	keys := []mutation.ScopeKey{{Set: set, Garden: true}}
 	if !t.Garden {

@@ -22,37 +22,37 @@ import (
 )
 
 const (
-	// UnknownTarget is a target that the contract does not have.
+	// UnknownTarget: the contract has no such target.
 	UnknownTarget source.Rule = "unknown-target"
-	// UnknownOperation is an operation that does not exist.
+	// UnknownOperation: there is no such operation.
 	UnknownOperation source.Rule = "unknown-operation"
-	// OneOperation is a rule that has no operation, or several.
+	// OneOperation: a rule has no operation, or several.
 	OneOperation source.Rule = "one-operation"
-	// NeedlessOverride is a reason that nothing needs.
+	// NeedlessOverride: a rule gives a reason but writes nothing reserved.
 	NeedlessOverride source.Rule = "needless-override"
-	// SecretInName is a name that is made of a Secret.
+	// SecretInName: a name is computed from a Secret.
 	SecretInName source.Rule = "secret-in-name"
-	// UnnamedContainer is an edit of a container without a container name.
+	// UnnamedContainer: a rule edits a container without naming it.
 	UnnamedContainer source.Rule = "unnamed-container"
-	// NoEffect is a rule or a target without any effect.
+	// NoEffect: a rule or a target has no effect.
 	NoEffect source.Rule = "no-effect"
-	// TooEarly is a rule for a container that a later rule adds.
+	// TooEarly: a rule edits a container that a later rule adds.
 	TooEarly source.Rule = "too-early"
-	// Conflict are two rules that cannot both be active.
+	// Conflict: two rules contradict each other.
 	Conflict source.Rule = "conflict"
-	// UnknownVolume is a mount of a volume that neither the object nor a rule has.
+	// UnknownVolume: neither the object nor a rule has the volume of a mount.
 	UnknownVolume source.Rule = "unknown-volume"
-	// UnknownContainer is a container without an image that neither the object nor a rule has.
+	// UnknownContainer: neither the object nor a rule has the container, and the rule gives no image.
 	UnknownContainer source.Rule = "unknown-container"
-	// UnknownFlag is a flag that a version of a component does not have.
+	// UnknownFlag: a version of the component does not have the flag.
 	UnknownFlag source.Rule = "unknown-flag"
-	// FlagValue is a value that a flag does not take.
+	// FlagValue: the flag does not accept the value.
 	FlagValue source.Rule = "flag-value"
-	// UnknownGate is a feature gate that a version of a component does not have, or that is locked in it.
+	// UnknownGate: a version of the component does not have the feature gate, or locks it.
 	UnknownGate source.Rule = "unknown-feature-gate"
-	// UnknownPlugin is an admission plugin that a version of kube-apiserver does not have.
+	// UnknownPlugin: a version of kube-apiserver does not have the admission plugin.
 	UnknownPlugin source.Rule = "unknown-admission-plugin"
-	// Deprecated is a flag or a feature gate that Kubernetes deprecates.
+	// Deprecated: Kubernetes deprecates the flag or feature gate.
 	Deprecated source.Rule = "deprecated"
 )
 

@@ -44,7 +44,7 @@ func (c *profileCompiler) denials(t *target.Target) []*mutation.Rule {
 	var rules []*mutation.Rule
 	for i, d := range c.document.Deny {
 		if d.Name.Value == "" || d.When.Value == "" || d.Message.Value == "" {
-			continue // which is a finding of its own
+			continue // another finding reports it
 		}
 		if len(d.Targets) > 0 && !slices.ContainsFunc(d.Targets, func(name source.Text) bool { return name.Value == t.Name }) {
 			continue
@@ -111,7 +111,7 @@ func (c *profileCompiler) checkMessageSecrets(r *mutation.Rule, message source.N
 	return nil
 }
 
-// checkDenials finds denials that lack a field, have the name of another, or are for a target without rules.
+// checkDenials reports denials that lack a field, have a duplicate name, or are for a target without rules.
 func (c *profileCompiler) checkDenials() {
 	ruled := map[string]bool{}
 	for _, set := range target.Sets() {

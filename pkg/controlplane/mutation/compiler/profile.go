@@ -117,7 +117,7 @@ func (c *profileCompiler) put(set target.Set, entry v1alpha1.TargetRules, t *tar
 	}
 }
 
-// providers returns the providers of the profile. Without providers, which is a finding of its own, it returns one
+// providers returns the providers of the profile. If there are none, which another finding reports, it returns one
 // empty name, so that the rules are still compared.
 func (c *profileCompiler) providers() []string {
 	if len(c.document.Providers) == 0 {
@@ -195,7 +195,7 @@ func contracted(form target.Form, isPrefix bool) *target.Target {
 	return t
 }
 
-// unnamedContainers finds writes into a container where the contract names none.
+// unnamedContainers reports writes into a container without a name, if the contract names no default.
 func unnamedContainers(r *mutation.Rule) source.Findings {
 	var findings source.Findings
 	for _, write := range r.Writes {

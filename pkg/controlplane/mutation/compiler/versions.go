@@ -39,7 +39,7 @@ type versionView struct {
 	partial *expression.Partial
 }
 
-// versionCheck holds the writes of one rule against the table.
+// versionCheck compares the writes of one rule with the table of versions.
 type versionCheck struct {
 	component string
 	// variable is the variable with the component's version in its field kubernetes.
@@ -359,7 +359,7 @@ func (c *versionCheck) without(holds func(kubeflags.Minor) bool) []kubeflags.Min
 	return slices.DeleteFunc(slices.Clone(c.versions), holds)
 }
 
-// join writes bounds as a constraint: a lower bound after an upper one begins another range.
+// join formats bounds as a constraint. A lower bound after an upper one begins another range.
 func join(bounds []string) string {
 	var out strings.Builder
 	for i, bound := range bounds {
@@ -396,7 +396,7 @@ func (c *versionCheck) refuse(rule source.Rule, write *operation.Write, format s
 	c.findings = append(c.findings, write.At.Finding(write.Path, format, arguments...).Of(rule))
 }
 
-// misspelt refuses a name that does not exist, with the known one that is near.
+// misspelt reports an unknown name, with the most similar known one.
 func (c *versionCheck) misspelt(rule source.Rule, write *operation.Write, name string, known []string, format string, arguments ...any) {
 	c.refuse(rule, write, format+"%s", append(arguments, source.Suggest(name, known))...)
 	if scalar := c.document.Naming(write.At, name); scalar.Node != nil {
@@ -414,7 +414,7 @@ func removes(write *operation.Write) bool {
 	return ok && value.Absent
 }
 
-// list writes versions, those that follow each other as a range.
+// list formats versions, with ranges for consecutive ones.
 func list(versions []kubeflags.Minor) string {
 	var words []string
 	for i := 0; i < len(versions); i++ {

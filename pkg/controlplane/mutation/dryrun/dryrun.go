@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	// NotIdempotent is a rule that changes its own result when applied again.
+	// NotIdempotent: a rule changes its own result when applied again.
 	NotIdempotent source.Rule = "not-idempotent"
-	// BreaksContract is a rule with which a sample is changed in a way that the contract forbids.
+	// BreaksContract: a rule changes a sample in a way that the contract forbids.
 	BreaksContract source.Rule = "breaks-contract"
-	// SampleDenied is a rule that would deny a sample.
+	// SampleDenied: a rule would deny a sample.
 	SampleDenied source.Rule = "sample-denied"
 )
 
@@ -63,7 +63,7 @@ type dryRun struct {
 	done map[string]bool
 	// seen are the findings and warnings so far.
 	seen map[string]bool
-	// sound reports that nothing else is wrong with the profiles.
+	// sound is true if the profiles have no findings so far.
 	sound              bool
 	findings, warnings source.Findings
 }
@@ -151,8 +151,8 @@ func (r *dryRun) admitTwice(s admission) admissionResult {
 	return first
 }
 
-// breaks finds the rules that violate the contract when applied alone, or else the first that does so together with
-// those before it: this one is refused if none of them has a condition.
+// breaks reports the rules that break the contract when applied alone, or else the first rule that breaks it together
+// with the rules before it. The latter is an error only if none of them has a condition.
 func (r *dryRun) breaks(s admission, first admissionResult) {
 	const changed = " is changed in a way that the contract forbids: %s"
 	alone := false
@@ -167,7 +167,7 @@ func (r *dryRun) breaks(s admission, first admissionResult) {
 		if broken := s.with(so).admit(s.request.Object).broken; broken != nil && !alone {
 			report := r.refuse
 			if !r.sound || slices.ContainsFunc(so, func(r *mutation.Rule) bool { return r.When != nil }) {
-				report = r.warn // the conditions may not hold together
+				report = r.warn // the conditions may exclude each other
 			}
 			report(BreaksContract, last.Origin(), "with the rules before it, on the sample %s, "+s.subject()+changed, s.sample, broken)
 			return
@@ -187,8 +187,8 @@ func (r *dryRun) denials(s admission, a admissionResult) {
 	}
 }
 
-// failures refuses expressions that exceed a limit on the sample. It warns of others that fail on it, unless the cause
-// is special to samples.
+// failures reports expressions that exceed a limit on the sample as errors. It warns of other failing expressions,
+// unless the cause is specific to samples.
 func (r *dryRun) failures(s admission, all []failed) {
 	for _, f := range all {
 		if expression.ExceedsLimit(f.err) {
@@ -214,7 +214,7 @@ func (r *dryRun) warn(id source.Rule, rule *mutation.Rule, format string, argume
 	r.once(&r.warnings, at.Warn(), fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
 }
 
-// once adds a finding unless there is one with the key already: the next sample would say the same.
+// once adds a finding unless there is one with the same key, because other samples produce the same finding.
 func (r *dryRun) once(into *source.Findings, finding source.Finding, key, format string, arguments ...any) {
 	if r.seen[key] {
 		return
@@ -288,7 +288,7 @@ func (s admission) repeats() bool {
 	return first.object != nil && first.broken == nil && s.admit(first.object).patch != nil
 }
 
-// admit admits the object without those rules that would deny it.
+// admit admits the object without the rules that would deny it.
 func (s admission) admit(raw []byte) admissionResult {
 	var result admissionResult
 	request, selected := s.request, *s.selected
@@ -426,7 +426,7 @@ var ofClouds = []string{
 	"seed.providerConfig", "seed.spec", "seed.labels", "seed.annotations", "cloudProfile", "namespaceObject", scope.ImagesName, scope.LookupsName,
 }
 
-// unlike reports whether the expression may fail only because a sample differs from real control planes.
+// unlike reports whether an expression may fail only because the sample differs from real control planes.
 func (f failed) unlike() bool {
 	named := map[string]bool{}
 	f.scope.Expand(f.references, named)
@@ -461,7 +461,7 @@ const neutral = "sample"
 type sample struct {
 	plane *static.Plane
 	facts *facts.Facts
-	// bare reports that optional lookups find nothing.
+	// bare is true if optional lookups find nothing.
 	bare bool
 }
 

@@ -51,7 +51,7 @@ type Explanation struct {
 	Rules []ExplainedRule
 	// Elsewhere counts the rules of the same set and provider for other objects.
 	Elsewhere int
-	// Lookups are those that the rules for the object need.
+	// Lookups lists the lookups that the rules for the object need.
 	Lookups []ExplainedLookup
 	// Denied is the reason for denying the object, or nil. Outcomes then describe the decisions made before.
 	Denied *mutation.Failure
@@ -68,9 +68,10 @@ type ExplainedRule struct {
 	// Set and Path locate the rule in the profile; Target and Operation name the object and the operation.
 	Set                     target.Set
 	Path, Target, Operation string
-	// When is the condition; nil for a rule without, and for one that was skipped before the condition was asked.
+	// When is the condition. It is nil for a rule without one, and for a rule that was skipped before its condition was
+	// evaluated.
 	When *ExplainedTerm
-	// ForEach are the expressions of the list or mapping that a rule with forEach is for.
+	// ForEach has the expressions that compute the items of a rule with forEach.
 	ForEach []ExplainedTerm
 	// Writes lists the places that the rule writes if it applies. For forEach without an item, these are samples.
 	Writes []ExplainedWrite
@@ -89,13 +90,13 @@ type ExplainedWrite struct {
 	At source.Position
 }
 
-// ExplainedStep is one write of a rule as it was made.
+// ExplainedStep is one write of a rule with its effect.
 type ExplainedStep struct {
 	mutation.Step
 	// Flag and At are those of the write.
 	Flag string
 	At   source.Position
-	// Before and After are the object around the step, as JSON; nil for a step that was not made.
+	// Before and After are the object before and after the step, as JSON. They are nil for a step that was not applied.
 	Before, After []byte
 }
 
@@ -106,11 +107,11 @@ type ExplainedLookup struct {
 	Profile, Name, Kind, Object string
 	// Failed is why nothing was found; nil when something was, or when nothing had to be.
 	Failed error
-	// Skips reports that rules which need it are left out then, rather than the object denied.
+	// Skips is true if rules that need a missing lookup are skipped. Otherwise the object is denied.
 	Skips bool
 }
 
-// track follows the states of an object through an admission.
+// track records the states of an object during an admission.
 type track struct {
 	last  []byte
 	steps map[string][]ExplainedStep
@@ -127,7 +128,7 @@ type ExplainedTerm struct {
 	From []string
 	// Failed is the error, if there is no result.
 	Failed string
-	// Skipped reports that it was not evaluated, as another part had decided already.
+	// Skipped is true if the part was not evaluated, because another part had already decided.
 	Skipped bool
 	// Terms are the parts that determined the value; for a variable of the profile, the parts of its expression.
 	Terms []ExplainedTerm
@@ -157,7 +158,7 @@ func (e *explainer) attempts() []attempt {
 	return merged
 }
 
-// rule explains one rule; denied is why the object is not admitted.
+// rule explains one rule. denied is the reason for which the object is denied, or nil.
 func (e *explainer) rule(a attempt, denied *mutation.Failure) ExplainedRule {
 	r := a.Rule
 	explained := ExplainedRule{
@@ -222,7 +223,7 @@ func (e *explainer) terms(r *mutation.Rule, into *ExplainedRule) {
 		secret = secretNamesIn(whole.Scope, whole.Target, whole.ForEach.Items.References())
 		into.ForEach = e.templateTerms(whole, whole.ForEach.Items.Template, variables, nil)
 		if r.Item == "" {
-			return // there is no item that the condition could be about
+			return // a condition about an item has no value without items
 		}
 		variables = e.itemOf(r, variables)
 	}
@@ -369,7 +370,7 @@ func (e *Explanation) outcomes(all []mutation.Applied) {
 
 func newTrack(object []byte) *track { return &track{last: object, steps: map[string][]ExplainedStep{}} }
 
-// observe keeps the object around each step.
+// observe records the object before and after a step.
 func (t *track) observe(rule mutation.Applied, step mutation.Step, o *target.Object) {
 	after := o.Document.Bytes()
 	key := trackKey(rule, step.Place)

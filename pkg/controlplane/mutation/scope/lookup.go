@@ -21,22 +21,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Lookup is a declared lookup. Its request is complete but for the names that are computed.
+// Lookup is a declared lookup. Its request is complete except for computed names.
 type Lookup struct {
 	Request facts.LookupRequest
 	// Name and namespace are nil when they are constant.
 	Name, Namespace *expression.Template
 	// At is the position of the name.
 	At source.Position
-	// Shown is the name of the object as messages have it.
+	// Shown is the name of the object in messages.
 	Shown string
 	// Profile is the profile that declares the lookup.
 	Profile string
-	// Skip reports that rules which name the lookup are left out where something is missing.
+	// Skip is true if rules that use the lookup are skipped when something is missing.
 	Skip bool
 }
 
-// LookupError is a lookup that failed.
+// LookupError is the error of a lookup.
 type LookupError struct {
 	Lookup *Lookup
 	// Unresolved means that the name of the object could not be computed.
@@ -44,7 +44,7 @@ type LookupError struct {
 	Cause      error
 }
 
-// errUnnamed means that a name was computed, and is empty.
+// errUnnamed means that the computed name of an object is empty.
 var errUnnamed = fmt.Errorf("its name is empty: %w", facts.ErrNotFound)
 
 // declarable reports whether expressions can use the lookup by name and whether it names exactly one object.
@@ -164,7 +164,7 @@ func (l *Lookup) Resolve(ctx context.Context, variables operation.Variables) (fa
 		if err != nil {
 			return request, err
 		}
-		// A name that is empty names no object.
+		// An empty name means that there is no object.
 		if err := checkName(name); err != nil && name != "" {
 			return request, fmt.Errorf("%s: %w", l.At, err)
 		}

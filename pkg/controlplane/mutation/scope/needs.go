@@ -14,17 +14,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Needs are the facts that a selection's rules name.
+// Needs lists the facts that the rules of a selection use.
 type Needs struct {
 	Cluster, Object bool
-	// Parts are those of the Cluster.
+	// Parts are the used parts of the Cluster.
 	Parts   facts.Parts
 	Scopes  []*Scope // those that have a rule, in the order of the rules
 	Lookups map[*Scope]map[string]bool
 }
 
-// plainOfObject are the fields of an object that hold nothing secret. Annotations may: kubectl keeps a copy of the
-// object in one.
+// plainOfObject lists the fields of an object that contain no secrets. Annotations may contain some: kubectl stores a
+// copy of the object in one.
 var plainOfObject = []string{"apiVersion", "kind", "name", "namespace", "labels"}
 
 // namesOfCluster lists the variables that need the Cluster, the namespace or the Garden.
@@ -68,7 +68,7 @@ func (n *Needs) addLookups(s *Scope, name string, seen map[string]bool) {
 	}
 }
 
-// Reach returns the needs of expressions with these references.
+// Reach returns the facts that expressions with these references need.
 func (s *Scope) Reach(references []string) Needs {
 	n := Needs{Lookups: map[*Scope]map[string]bool{s: {}}}
 	n.add(s, references, map[string]bool{})
@@ -102,7 +102,7 @@ func (s *Scope) RevealsObject(references []string) bool {
 	return false
 }
 
-// Expand adds references, and those of the variables and the names of lookups among them.
+// Expand adds references to into, with the references of the variables and lookup names among them.
 func (s *Scope) Expand(references []string, into map[string]bool) {
 	for _, reference := range references {
 		if into[reference] {
@@ -171,7 +171,8 @@ func (s *Scope) MarkSecrets(t *target.Target, writes []operation.Write, items []
 	}
 }
 
-// ValueOf returns the value of a variable by its dotted path. It returns false for a field of one and for other paths.
+// ValueOf returns the value of a variable by its dotted path. It returns false for fields of variables and for other
+// paths.
 func (s *Scope) ValueOf(path string) (operation.Value, bool) {
 	name, ok := strings.CutPrefix(path, VariablesName+".")
 	if v := s.VariableOf[name]; ok && v != nil {
@@ -183,8 +184,7 @@ func (s *Scope) ValueOf(path string) (operation.Value, bool) {
 	return operation.Value{}, false
 }
 
-// Decode decodes the parts of the Cluster that are named, so that one that cannot be is found before anything is
-// evaluated.
+// Decode decodes the used parts of the Cluster, so that an invalid part is found before expressions are evaluated.
 func (n *Needs) Decode(f *facts.Facts) error {
 	if n.Parts.Seed {
 		if _, err := f.Seed.Get(); err != nil {

@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	// WrongLookup is an invalid lookup.
+	// WrongLookup: a lookup is invalid.
 	WrongLookup source.Rule = "wrong-lookup"
-	// MisreadNumber is a number that YAML reads as another one.
+	// MisreadNumber: YAML reads a number as another one.
 	MisreadNumber source.Rule = "misread-number"
-	// VariableCycle are variables that use each other.
+	// VariableCycle: variables use each other in a cycle.
 	VariableCycle source.Rule = "variable-cycle"
 )
 
@@ -58,7 +58,7 @@ type Scope struct {
 	VariableOf  map[string]*variable
 	varType     *expression.Object
 	images      *images // nil for a profile without
-	// Broken are the values that could not be compiled.
+	// Broken lists the values that could not be compiled.
 	Broken []source.Node
 	// Node is the source of the profile.
 	Node *yaml.Node
@@ -131,7 +131,7 @@ func unlessBroken(d *profile.Document, v expression.Variable) expression.Variabl
 	return v
 }
 
-// declareParameters makes an object type of the parameters, and a value.
+// declareParameters declares the object type of the parameters, and returns their value.
 func (s *Scope) declareParameters(d *profile.Document) (expression.Variable, source.Findings) {
 	var (
 		fields   = map[string]*cel.Type{}
@@ -194,8 +194,8 @@ func normal(value any) any {
 	return value
 }
 
-// declareLookups declares each lookup as an object with the fields that it keeps. The object names are compiled later,
-// after variables are known.
+// declareLookups declares each lookup as an object with its selected fields. The object names are compiled later, after
+// the variables are known.
 func (s *Scope) declareLookups(d *profile.Document) source.Findings {
 	var (
 		findings source.Findings
@@ -293,9 +293,9 @@ func NodeAt(n source.Node, keys ...string) source.Node {
 	return n
 }
 
-// declareVariables compiles the variables so that each is typed by its expression. That takes two rounds: the first, in
-// which all are of any type, finds which variable uses which; the second goes in that order. A variable with which
-// something is wrong stays of any type.
+// declareVariables compiles the variables in two rounds, so that each has the type of its expression. In the first
+// round all variables have the dynamic type, and the dependencies are found. The second round follows their order. A
+// variable with a finding keeps the dynamic type.
 func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 	s.VariableOf = map[string]*variable{}
 	types := map[string]*cel.Type{}
@@ -327,8 +327,8 @@ func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 	return append(findings, s.compileVariables(d, types, nil)...)
 }
 
-// compileVariables compiles the named variables while those with a type are declared; it leaves the environment
-// extended.
+// compileVariables compiles the named variables, with those that have a type already declared. It leaves the
+// environment extended.
 func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type, names []string) source.Findings {
 	s.varType = expression.NewObject("graft.Variables", maps.Clone(types))
 	extended, err := s.Environment.Extend(unlessBroken(d, expression.Variable{Name: VariablesName, Object: s.varType}))

@@ -26,14 +26,14 @@ const ImagesName = "images"
 // choicesKept limits the cached choices of images: one for each version and architecture in a seed.
 const choicesKept = 256
 
-// images are those of a profile.
+// images has the image vector of a profile.
 type images struct {
 	vector *image.Vector
-	// choices are maps for CEL by image.Wanted.
+	// choices caches maps of references by image.Wanted.
 	choices *lru.Cache
 }
 
-// View is one profile's; variables are computed when they are first named.
+// View has the values of one profile for one control plane. Variables are computed at their first use.
 type View struct {
 	parent  operation.Variables
 	context context.Context
@@ -41,14 +41,14 @@ type View struct {
 	facts   *facts.Facts
 	pool    string
 	lookups ref.Val
-	// missing holds the lookups that found nothing and whose rules are skipped then.
+	// missing has the lookups that found nothing and whose rules are skipped.
 	missing map[string]bool
 	known   map[string]any
-	// decided are the conditions that several rules have.
+	// decided caches the results of conditions that several rules have.
 	decided map[string]bool
 }
 
-// readImages reads the image vector that the profile names; nil when it names none.
+// readImages reads the image vector that the profile names. It returns nil if there is none.
 func readImages(d *profile.Document, overwrite *image.Vector) (*images, source.Findings) {
 	path := d.ImageVector
 	if path.Value == "" {
@@ -165,8 +165,8 @@ func (v *View) Field(name string) (any, bool) {
 	return value, true
 }
 
-// Look makes the named lookups and no others. It continues after a failure if tolerate, which may be nil, returns true,
-// or if rules are skipped if the object is missing.
+// Look makes the given lookups. After a failed lookup it continues if tolerate, which may be nil, returns true, or if
+// the rules of a missing object are skipped.
 func (v *View) Look(
 	ctx context.Context, namespace string, named map[string]bool, source facts.Source, tolerate func(*LookupError) bool,
 ) *LookupError {

@@ -30,7 +30,7 @@ const (
 	overhead = 128
 )
 
-// Effect is what a run of rules does to the texts.
+// Effect is the effect of consecutive rules on the texts.
 type Effect struct {
 	Edit target.KubeletEdit
 	// Changed reports for each applied rule whether it changed a text.
@@ -105,7 +105,7 @@ var keys = sync.Pool{New: func() any { return new(Key) }}
 // NewKey returns an empty key. Release must be called after its last use.
 func NewKey() *Key { return keys.Get().(*Key) }
 
-// Release lets the next NewKey use the memory.
+// Release returns the memory of the key to the pool.
 func (k *Key) Release() {
 	if cap(*k) <= EntryBytes {
 		*k = (*k)[:0]
