@@ -36,9 +36,9 @@ func TestReadMetrics(t *testing.T) {
 		"a description of a counter": {
 			`var x = prometheus.NewDesc("graft_a_total", "A.", []string{"b"}, nil)`, []metric{{"graft_a_total", "counter", "A.", []string{"b"}}},
 		},
-		"a function of this package": {`var x = gauge("graft_a", "A.")`, []metric{{name: "graft_a", kind: "gauge", help: "A."}}},
-		"one that is not registered": {`var x = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_a"})`, nil},
-		"one of two servers": {`var x = prometheus.NewGauge(prometheus.GaugeOpts{Name: "graft_" + server + "_a", Help: "A."})`, []metric{
+		"a function of this package":     {`var x = gauge("graft_a", "A.")`, []metric{{name: "graft_a", kind: "gauge", help: "A."}}},
+		"a metric without a description": {`var x = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_a"})`, nil},
+		"a metric of both servers": {`var x = prometheus.NewGauge(prometheus.GaugeOpts{Name: "graft_" + server + "_a", Help: "A."})`, []metric{
 			{name: "graft_interpreter_a", kind: "gauge", help: "A."}, {name: "graft_network_a", kind: "gauge", help: "A."},
 		}},
 		"another function": {`var x = say("graft_a", "A.")`, nil},

@@ -117,8 +117,8 @@ var _ = Describe("webhooks act only in namespaces with the label of their provid
 		})
 	}
 
-	It("and are not called for objects that are no targets", func(ctx SpecContext) { testNoTargets(ctx, p) })
-	It("and in the namespace of the virtual garden if a profile has rules for it",
+	It("calls no webhook for objects that are no targets", func(ctx SpecContext) { testNoTargets(ctx, p) })
+	It("calls webhooks in the namespace of the virtual garden if a profile has rules for it",
 		func(ctx SpecContext) { testGarden(ctx, p) })
 })
 

@@ -43,7 +43,7 @@ var _ = Describe("admissions go on without an object that lacks its changes", Or
 
 	It("after kube-apiserver restarts", func() { s.server() })
 
-	It("so that no stored object lacks its changes", func(ctx SpecContext) {
+	It("stores no object without its changes", func(ctx SpecContext) {
 		s.load.stop()
 		s.stored(ctx)
 	})

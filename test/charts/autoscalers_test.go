@@ -47,7 +47,7 @@ var _ = Describe("autoscalers are valid, and each has one workload that it can s
 		})
 	}
 
-	It("and the charts have several of both kinds", func() {
+	It("finds several autoscalers and workloads in the charts", func() {
 		found := map[string]int{}
 		for _, o := range all() {
 			for _, object := range o.render("default") {

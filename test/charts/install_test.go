@@ -25,16 +25,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-var _ = Describe("kube-apiserver accepts every object of a chart", func() {
+var _ = Describe("kube-apiserver with the objects of the charts", func() {
 	for _, o := range all() {
-		It("of "+o.String(), func(ctx SpecContext) {
+		It("accepts every object of "+o.String(), func(ctx SpecContext) {
 			objects := o.render(newNamespace(ctx, "privileged"))
 			remove(objects)
 			apply(ctx, objects)
 		})
 	}
 
-	It("of kinds with definitions from other projects", func() {
+	It("has the kinds of other projects among them", func() {
 		kinds := map[string]bool{}
 		for _, o := range all() {
 			for _, object := range o.render("default") {
@@ -49,11 +49,11 @@ var _ = Describe("kube-apiserver accepts every object of a chart", func() {
 		}
 	})
 
-	It("of the Extension for gardener-operator", func(ctx SpecContext) {
+	It("accepts the Extension for gardener-operator", func(ctx SpecContext) {
 		apply(ctx, parse(mustRead(root+"/example/extension.yaml")))
 	})
 
-	DescribeTable("but refuses an unknown field", func(ctx SpecContext, manifest string) {
+	DescribeTable("refuses an unknown field", func(ctx SpecContext, manifest string) {
 		object := parse(manifest)[0]
 		object.SetNamespace(newNamespace(ctx, "privileged"))
 		err := seed.Client().Create(ctx, object, client.FieldValidation("Strict"))
@@ -66,7 +66,7 @@ var _ = Describe("kube-apiserver accepts every object of a chart", func() {
 			"metadata: {name: a}\nspec: {targetRef: {kind: Deployment, name: a}, updates: {}}\n"),
 	)
 
-	It("but refuses another selector of a Deployment in an upgrade", func(ctx SpecContext) {
+	It("refuses another selector of a Deployment in an upgrade", func(ctx SpecContext) {
 		objects := one{"graft-resource-interpreter", "defaults"}.render(newNamespace(ctx, "privileged"))
 		remove(objects)
 		apply(ctx, objects)
@@ -125,7 +125,7 @@ var _ = Describe("Pods comply with the Pod security standard restricted, or exce
 		})
 	}
 
-	It("and the charts have workloads", func() {
+	It("finds workloads in the charts", func() {
 		var workloads []string
 		for _, o := range all() {
 			for _, object := range o.render("default") {
@@ -240,7 +240,7 @@ var _ = Describe("an upgrade of a chart keeps every installed object", func() {
 		})
 	}
 
-	It("and the charts have earlier versions", func() {
+	It("finds earlier versions of the charts", func() {
 		Expect(len(files)).To(BeNumerically(">=", 8), "manifests of earlier versions: %v", files)
 	})
 })

@@ -47,7 +47,7 @@ var _ = Describe("GOMEMLIMIT is four fifths of the memory limit of its container
 		It("in "+o.String(), func() { limited(o) })
 	}
 
-	It("and most containers have a limit", func() {
+	It("finds a limit on most containers", func() {
 		count := 0
 		for _, o := range charts {
 			count += limited(o)

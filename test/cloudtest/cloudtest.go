@@ -42,10 +42,10 @@ func RunChoosing(t *testing.T, open func(t *testing.T) cloud.Cloud) {
 func run(t *testing.T, chooses bool, open func(t *testing.T) cloud.Cloud) {
 	t.Helper()
 	for name, test := range map[string]func(*suite){
-		"bind again": (*suite).bindAgain, "unbind again": (*suite).unbindAgain, "unbind what is unknown": (*suite).unbindUnknown,
-		"unbind without the answer": (*suite).unbindBlind,
-		"owners apart":              (*suite).ownersApart, "come again": (*suite).comeAgain, "late release": (*suite).lateRelease,
-		"ended context": (*suite).endedContext, "many owners": (*suite).manyOwners,
+		"bind again": (*suite).bindAgain, "unbind again": (*suite).unbindAgain, "unbind an unknown allocation": (*suite).unbindUnknown,
+		"unbind after a lost answer":    (*suite).unbindBlind,
+		"owners get different bindings": (*suite).ownersApart, "owner returns after a release": (*suite).comeAgain, "late release": (*suite).lateRelease,
+		"context has ended": (*suite).endedContext, "many owners": (*suite).manyOwners,
 	} {
 		t.Run(name, func(t *testing.T) { test(&suite{T: t, Cloud: open(t), chooses: chooses}) })
 	}

@@ -59,20 +59,20 @@ func TestMatches(t *testing.T) {
 		want, got string
 		matches   bool
 	}{
-		"the same":                         {"a\nb\n", "a\nb\n", true},
-		"nothing":                          {"", "", true},
-		"output where none is expected":    {"", "a\n", false},
-		"no output where some is expected": {"a\n", "", false},
-		"spaces at the end":                {"a\n", "a  \n\n", true},
-		"another line":                     {"a\nb\n", "a\nc\n", false},
-		"a line more":                      {"a\n", "a\nb\n", false},
-		"lines left out":                   {"a\n…\nd\n", "a\nb\nc\nd\n", true},
-		"no line left out":                 {"a\n…\nd\n", "a\nd\n", true},
-		"lines left out at the end":        {"a\n…\n", "a\nb\nc\n", true},
-		"another end":                      {"a\n…\nd\n", "a\nb\nc\n", false},
-		"part of a line left out":          {"ok …s\n", "ok 12 s\n", true},
-		"another part of a line":           {"ok … s\n", "no 12 s\n", false},
-		"signs of expressions":             {"a(b … c)\n", "a(b . c)\n", true},
+		"equal output":                      {"a\nb\n", "a\nb\n", true},
+		"no output":                         {"", "", true},
+		"output where none is expected":     {"", "a\n", false},
+		"no output where some is expected":  {"a\n", "", false},
+		"spaces at the end":                 {"a\n", "a  \n\n", true},
+		"a different line":                  {"a\nb\n", "a\nc\n", false},
+		"an additional line":                {"a\n", "a\nb\n", false},
+		"lines left out":                    {"a\n…\nd\n", "a\nb\nc\nd\n", true},
+		"no line left out":                  {"a\n…\nd\n", "a\nd\n", true},
+		"lines left out at the end":         {"a\n…\n", "a\nb\nc\n", true},
+		"a different last line":             {"a\n…\nd\n", "a\nb\nc\n", false},
+		"part of a line left out":           {"ok …s\n", "ok 12 s\n", true},
+		"a different part of a line":        {"ok … s\n", "no 12 s\n", false},
+		"characters of regular expressions": {"a(b … c)\n", "a(b . c)\n", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -201,34 +201,34 @@ func TestRefuses(t *testing.T) {
 		more []string
 		want string
 	}{
-		"valid":             {folder, "ok: kinds "},
-		"valid, with files": {append(files, "--register=a", "--url=https://a.example.com"), "ok: kinds "},
-		"no certificate":    {nil, "Error: no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder\n"},
-		"no key":            {files[:1], "Error: --tls-cert-file and --tls-key-file must be given together\n"},
-		"two of them":       {append(files, folder...), "Error: there are several certificates: give only files, a Secret or a folder\n"},
-		"no files":          {[]string{"--tls-cert-file=x", "--tls-key-file=x"}, "Error: certificate.files: reading the certificate: open x: no such file or directory\n"},
-		"another host": {append(files, "--register=a", "--url=https://b.example.com"),
+		"valid":                          {folder, "ok: kinds "},
+		"valid, with files":              {append(files, "--register=a", "--url=https://a.example.com"), "ok: kinds "},
+		"no certificate":                 {nil, "Error: no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder\n"},
+		"no key":                         {files[:1], "Error: --tls-cert-file and --tls-key-file must be given together\n"},
+		"certificate files and a folder": {append(files, folder...), "Error: there are several certificates: give only files, a Secret or a folder\n"},
+		"missing certificate files":      {[]string{"--tls-cert-file=x", "--tls-key-file=x"}, "Error: certificate.files: reading the certificate: open x: no such file or directory\n"},
+		"certificate for another host": {append(files, "--register=a", "--url=https://b.example.com"),
 			"Error: certificate.files: callers would reject the certificate: x509: certificate is valid for a.example.com, localhost, not b.example.com\n"},
-		"another service": {append(files, "--register=a", "--service=a/b"),
+		"certificate for another service": {append(files, "--register=a", "--service=a/b"),
 			"Error: certificate.files: callers would reject the certificate: x509: certificate is valid for a.example.com, localhost, not b.a.svc\n"},
-		"a profile": {append(folder, "--profiles="+m.path("wrong.yaml")), "wrong.yaml:1:1: metadata.name: is missing\n"},
+		"invalid profile": {append(folder, "--profiles="+m.path("wrong.yaml")), "wrong.yaml:1:1: metadata.name: is missing\n"},
 		"a link out of a folder": {append(folder, "--profiles="+m.path("in")),
 			"in/link.yaml: read in/link.yaml: it is or contains a link that leads out of the folder"},
-		"a pipe": {append(folder, "--profiles="+m.path("pipe")), "Error: reading a profile: read pipe: it is a pipe"},
-		"no cluster": {append(folder, "--register=a", "--url=https://a", "--karmada-kubeconfig=x"),
+		"profile is a pipe": {append(folder, "--profiles="+m.path("pipe")), "Error: reading a profile: read pipe: it is a pipe"},
+		"missing kubeconfig of Karmada": {append(folder, "--register=a", "--url=https://a", "--karmada-kubeconfig=x"),
 			"Error: registration.kubeconfig: reading the kubeconfig: stat x: no such file or directory\n"},
-		"nowhere to ask":                         {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},
-		"no name":                                {append(folder, "--url=https://a"), "Error: --url needs --register\n"},
-		"a service":                              {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},
-		"a URL":                                  {append(folder, "--register=a", "--url=http://a"), "Error: registration: url must be https://"},
-		"an address":                             {append(folder, "--listen=x"), "Error: --listen must be host:port\n"},
-		"names":                                  {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is not a DNS name\n--ip-address: \"1.2.3\" is not an address\n"},
+		"registration without URL and service":   {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},
+		"URL without registration":               {append(folder, "--url=https://a"), "Error: --url needs --register\n"},
+		"invalid service":                        {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},
+		"URL without TLS":                        {append(folder, "--register=a", "--url=http://a"), "Error: registration: url must be https://"},
+		"listen address without a port":          {append(folder, "--listen=x"), "Error: --listen must be host:port\n"},
+		"invalid names in the certificate":       {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is not a DNS name\n--ip-address: \"1.2.3\" is not an address\n"},
 		"an optional profile without --gardener": {append(folder, "--gardener-optional=cluster"), "Error: --gardener-optional needs --gardener\n"},
-		"a level":                                {append(folder, "--log-level=loud"), "Error: --log-level must be debug"},
-		"a profile of Gardener":                  {append(folder, "--gardener", "--gardener-optional=x"), "Error: reading the profiles of Gardener: there is no optional profile \"x\""},
+		"invalid log level":                      {append(folder, "--log-level=loud"), "Error: --log-level must be debug"},
+		"unknown optional profile":               {append(folder, "--gardener", "--gardener-optional=x"), "Error: reading the profiles of Gardener: there is no optional profile \"x\""},
 	} {
 		status, said := m.try(t, append(slices.Clone(test.more), "--check")...)
-		if about == "a level" {
+		if about == "invalid log level" {
 			continue // which try gives, too
 		}
 		if !strings.HasPrefix(said, test.want) || (status == 0) != strings.HasPrefix(about, "valid") {

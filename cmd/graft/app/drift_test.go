@@ -66,12 +66,12 @@ func TestDriftFindsProfiles(t *testing.T) {
 		named   bool
 		want    string
 	}{
-		"nowhere":              {map[string]string{configMaps: none, deployments: none}, false, "has no ConfigMap with profiles"},
-		"in images":            {map[string]string{configMaps: none, deployments: mounted}, false, images},
-		"in both":              {map[string]string{configMaps: inConfigMap, deployments: mounted}, false, images},
-		"in images, and named": {map[string]string{namespaces: none}, true, looked},
-		"in a ConfigMap":       {map[string]string{configMaps: inConfigMap, deployments: none, namespaces: none}, false, looked},
-		"it cannot be known":   {map[string]string{configMaps: inConfigMap}, false, "listing Deployments of the extension"},
+		"no profiles":                              {map[string]string{configMaps: none, deployments: none}, false, "has no ConfigMap with profiles"},
+		"profiles in images":                       {map[string]string{configMaps: none, deployments: mounted}, false, images},
+		"profiles in images and a ConfigMap":       {map[string]string{configMaps: inConfigMap, deployments: mounted}, false, images},
+		"profiles in images, named with --profile": {map[string]string{namespaces: none}, true, looked},
+		"profiles in a ConfigMap":                  {map[string]string{configMaps: inConfigMap, deployments: none, namespaces: none}, false, looked},
+		"listing Deployments is forbidden":         {map[string]string{configMaps: inConfigMap}, false, "listing Deployments of the extension"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

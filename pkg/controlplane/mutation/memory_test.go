@@ -102,16 +102,16 @@ func TestMemoryOfSecrets(t *testing.T) {
 		written    bool // into the patch of the first object
 		remembered bool
 	}{
-		"a Secret":                     {rules: []string{secret}, written: true},
-		"the object":                   {rules: []string{`- flags: {set: {made: "${ object.spec.purpose }"}}`}, written: true},
-		"a variable":                   {rules: []string{`- flags: {set: {made: "${ variables.of }"}}`}, written: true},
-		"before another rule":          {rules: []string{secret, plain}, written: true},
-		"after another rule":           {rules: []string{plain, secret}, written: true},
-		"only observed":                {rules: []string{plain, secret + "\n    mode: observe"}},
-		"the condition is false again": {rules: []string{plain, secret + "\n    when: ${ shoot.region == 'q' }"}},
-		"for each":                     {rules: []string{plain, `- forEach: ["${ lookups.credentials.key }"]` + "\n    flags: {set: {made: \"${ item }\"}}"}, written: true},
-		"an existing value is kept":    {rules: []string{plain, secret + "\n    onUpdate: keep"}, written: true},
-		"the name of an object":        {rules: []string{plain, `- flags: {set: {made: "${ object.name }"}}`}, remembered: true},
+		"a rule writes a value from a Secret":                    {rules: []string{secret}, written: true},
+		"a rule writes a field of the object":                    {rules: []string{`- flags: {set: {made: "${ object.spec.purpose }"}}`}, written: true},
+		"a rule writes a field of the object through a variable": {rules: []string{`- flags: {set: {made: "${ variables.of }"}}`}, written: true},
+		"a Secret rule before a plain one":                       {rules: []string{secret, plain}, written: true},
+		"a Secret rule after a plain one":                        {rules: []string{plain, secret}, written: true},
+		"an observed Secret rule":                                {rules: []string{plain, secret + "\n    mode: observe"}},
+		"a Secret rule with a false condition":                   {rules: []string{plain, secret + "\n    when: ${ shoot.region == 'q' }"}},
+		"a Secret in forEach":                                    {rules: []string{plain, `- forEach: ["${ lookups.credentials.key }"]` + "\n    flags: {set: {made: \"${ item }\"}}"}, written: true},
+		"a Secret rule keeps the value on update":                {rules: []string{plain, secret + "\n    onUpdate: keep"}, written: true},
+		"the name of the object is cached":                       {rules: []string{plain, `- flags: {set: {made: "${ object.name }"}}`}, remembered: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := programOf(t, `

@@ -196,21 +196,21 @@ func TestAllocationsThatMustStay(t *testing.T) {
 		before, between func(w *world)
 	}{
 		"younger than the grace period":   {holder: "Pod:x/p:1", age: grace - period - time.Second},
-		"a count from before it":          {holder: "Pod:x/p:1", age: grace, before: func(w *world) { w.stale = time.Hour }},
+		"counted before the allocation":   {holder: "Pod:x/p:1", age: grace, before: func(w *world) { w.stale = time.Hour }},
 		"missing in the first count only": {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.living = []string{"Pod:x/p:1"} }},
-		"no answer at the second":         {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.uncounted["Pod"] = errBroken }},
+		"the second count fails":          {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.uncounted["Pod"] = errBroken }},
 		"the kind is not served any more": {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.uncounted["Pod"] = gc.ErrUncounted }},
-		"found by the source itself":      {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.direct = []string{"Pod:x/p:1"} }},
-		"found in the last count": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) {
+		"found by the direct query":       {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.direct = []string{"Pod:x/p:1"} }},
+		"found in the count before the release": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) {
 			w.counting = func() {
 				if w.counts == 3 { // one in each pass, and one directly before it is freed
 					w.living = []string{"Pod:x/p:1"}
 				}
 			}
 		}},
-		"a holder without UID that returns by name": {holder: "Pod:x/p:", age: time.Hour, between: func(w *world) { w.living = []string{"Pod:x/p:9"} }},
-		"of another node":                                 {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.held[0].Holder.Node = "elsewhere" }},
-		"without a kind":                                  {holder: ":x/p:1", age: 1000 * time.Hour},
+		"a holder without UID that returns by name":       {holder: "Pod:x/p:", age: time.Hour, between: func(w *world) { w.living = []string{"Pod:x/p:9"} }},
+		"a holder of another node":                        {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.held[0].Holder.Node = "elsewhere" }},
+		"a holder without a kind":                         {holder: ":x/p:1", age: 1000 * time.Hour},
 		"released and allocated again":                    {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].Since = w.clock.Now().Add(-grace - time.Second) }},
 		"released and allocated again during the release": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.before = func() { w.held[0].Since = w.clock.Now() } }},
 		"being released":                                  {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].State = network.Releasing }},

@@ -52,12 +52,12 @@ func TestEqualMACsInOneRequest(t *testing.T) {
 		pools     []string
 		addresses []string // of the pools in turn; empty: by choice
 	}{
-		"two pools":                  {five, []string{"192.168.1.0/24", "192.168.2.0/24"}, []string{"192.168.1.5", "192.168.2.5"}},
-		"three pools":                {four, []string{"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"}, []string{"10.1.7.5", "10.2.7.5", "10.3.7.5"}},
-		"one pool":                   {five, []string{"10.1.0.0/16"}, []string{"10.1.7.5", "10.1.8.5"}},
-		"the same address":           {five, []string{"192.168.1.0/24", "192.168.1.0/24"}, []string{"192.168.1.5", "192.168.1.5"}},
-		"by choice":                  {five, []string{"192.168.1.0/24", "192.168.2.0/24"}, []string{"", ""}},
-		"by choice, and one by name": {five, []string{"192.168.1.0/24", "192.168.2.0/24"}, []string{"", "192.168.2.0"}},
+		"named addresses of two pools":        {five, []string{"192.168.1.0/24", "192.168.2.0/24"}, []string{"192.168.1.5", "192.168.2.5"}},
+		"named addresses of three pools":      {four, []string{"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16"}, []string{"10.1.7.5", "10.2.7.5", "10.3.7.5"}},
+		"named addresses of one pool":         {five, []string{"10.1.0.0/16"}, []string{"10.1.7.5", "10.1.8.5"}},
+		"the same named address in two pools": {five, []string{"192.168.1.0/24", "192.168.1.0/24"}, []string{"192.168.1.5", "192.168.1.5"}},
+		"chosen addresses":                    {five, []string{"192.168.1.0/24", "192.168.2.0/24"}, []string{"", ""}},
+		"a chosen and a named address":        {five, []string{"192.168.1.0/24", "192.168.2.0/24"}, []string{"", "192.168.2.0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, store := newAlike(t, c.prefix, c.pools...)

@@ -42,14 +42,14 @@ func TestRequestsKilled(t *testing.T) {
 		pools   string // of a, b and c: p(lain) or c(loudy)
 		answers map[string]error
 	}{
-		"all served":                 {pools: "ccc"},
-		"one without a cloud first":  {pools: "pcc"},
-		"one without a cloud last":   {pools: "ccp"},
-		"the first refused":          {pools: "ccc", answers: map[string]error{"bind a": errNo}},
-		"the last refused":           {pools: "ccc", answers: map[string]error{"bind c": errNo}},
-		"one refused, one not asked": {pools: "pcc", answers: map[string]error{"bind b": errNo}},
-		"one not sent":               {pools: "ccc", answers: map[string]error{"bind b": fmt.Errorf("%w: no", network.ErrNotSent)}},
-		"one broken":                 {pools: "ccc", answers: map[string]error{"bind b": errBroken}},
+		"the cloud binds all":                           {pools: "ccc"},
+		"the first owner has no cloud":                  {pools: "pcc"},
+		"the last owner has no cloud":                   {pools: "ccp"},
+		"the cloud refuses the first":                   {pools: "ccc", answers: map[string]error{"bind a": errNo}},
+		"the cloud refuses the last":                    {pools: "ccc", answers: map[string]error{"bind c": errNo}},
+		"the cloud refuses the second before the third": {pools: "pcc", answers: map[string]error{"bind b": errNo}},
+		"the call for the second is not sent":           {pools: "ccc", answers: map[string]error{"bind b": fmt.Errorf("%w: no", network.ErrNotSent)}},
+		"the call for the second fails":                 {pools: "ccc", answers: map[string]error{"bind b": errBroken}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var requests []service.Request

@@ -23,7 +23,7 @@ import (
 func TestLateWorkKeepsAllocationOfOtherServer(t *testing.T) {
 	r := request("cloudy", "a")
 	for name, late := range map[string]func(t *testing.T, one *server) (goOn chan struct{}, do func()){
-		"it ends a release": func(t *testing.T, one *server) (chan struct{}, func()) {
+		"the first server unbinds late": func(t *testing.T, one *server) (chan struct{}, func()) {
 			one.allocate(t, r)
 			answered, goOn := once("unbind", nil)
 			one.way.answered = answered
@@ -32,12 +32,12 @@ func TestLateWorkKeepsAllocationOfOtherServer(t *testing.T) {
 			}
 			return goOn, func() { defer one.run(t)(); time.Sleep(time.Minute) }
 		},
-		"its call was not sent": func(t *testing.T, one *server) (chan struct{}, func()) {
+		"the call of the first server was not sent": func(t *testing.T, one *server) (chan struct{}, func()) {
 			arrives, goOn := once("bind", fmt.Errorf("%w: no", network.ErrNotSent))
 			one.way.arrives = arrives
 			return goOn, func() { _, _ = one.Allocate(t.Context(), r) }
 		},
-		"it is refused": func(t *testing.T, one *server) (chan struct{}, func()) {
+		"the cloud refuses the call of the first server": func(t *testing.T, one *server) (chan struct{}, func()) {
 			arrives, goOn := once("bind", errNo)
 			one.way.arrives = arrives
 			return goOn, func() { _, _ = one.Allocate(t.Context(), r) }
@@ -67,7 +67,7 @@ func TestBindAfterReleaseIsUndone(t *testing.T) {
 		again bool
 	}{
 		"the owner has no allocation":            {},
-		"the owner has it again":                 {again: true},
+		"the owner has an allocation again":      {again: true},
 		"an address chosen by the cloud":         {gives: netip.MustParsePrefix("10.9.0.1/24")},
 		"the owner has the chosen address again": {gives: netip.MustParsePrefix("10.9.0.1/24"), again: true},
 	} {

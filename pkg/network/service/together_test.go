@@ -47,24 +47,24 @@ func TestSeveralOwnersAllOrNone(t *testing.T) {
 	}
 	all := func(state string) string { return fmt.Sprintf("a %[1]s, b %[1]s, c %[1]s", state) }
 	for name, steps := range map[string][]step{
-		"all": {{pools: "ccc", states: all("bound")}, {pools: "ccc", answers: map[string]error{"bind a": errNo}, states: all("bound")}},
-		"one refused": {
+		"repeats a bound request without a call": {{pools: "ccc", states: all("bound")}, {pools: "ccc", answers: map[string]error{"bind a": errNo}, states: all("bound")}},
+		"releases all if the cloud refuses one": {
 			{pools: "ccc", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")},
 			{pools: "ccc", states: all("bound")},
 		},
-		"one refused, the rest without a cloud": {{pools: "pcp", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")}},
-		"one broken, and then served": {
+		"releases owners without a cloud if the cloud refuses one": {{pools: "pcp", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")}},
+		"binds the rest after a failed call": {
 			{pools: "pcc", answers: map[string]error{"bind b": errBroken}, err: network.ErrUnavailable, states: all("intended")},
 			{pools: "pcc", states: all("bound")},
 		},
-		"one broken, and then refused": {
+		"releases all after a failed and a refused call": {
 			{pools: "pcc", answers: map[string]error{"bind b": errBroken}, err: network.ErrUnavailable, states: all("intended")},
 			{pools: "pcc", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")},
 		},
-		"one broken, and one refused": {
+		"releases all if one call fails and one is refused": {
 			{pools: "ccc", answers: map[string]error{"bind b": errBroken, "bind c": errNo}, err: network.ErrRefused, states: all("none")},
 		},
-		"an undoing that fails at first": {
+		"retries a failed unbind": {
 			{pools: "ccc", answers: map[string]error{"bind b": errNo, "unbind a": errBroken}, err: network.ErrRefused, states: "a releasing, b none, c none"},
 			{pools: "ccc", states: all("bound")},
 		},
@@ -91,15 +91,15 @@ func TestSeveralOwnersAllOrNone(t *testing.T) {
 // of that request.
 func TestOneOwnerAfterFailedGroup(t *testing.T) {
 	for name, ask := range map[string]func(w *world) error{
-		"the same request": func(w *world) error {
+		"the request is repeated": func(w *world) error {
 			_, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"))
 			return err
 		},
-		"the other owner": func(w *world) error {
+		"the other owner comes alone": func(w *world) error {
 			_, err := w.Allocate(t.Context(), request("cloudy", "b"))
 			return err
 		},
-		"a new life of the server": func(w *world) error {
+		"the other owner comes after a restart": func(w *world) error {
 			w.restart(map[string]service.Pool{"plain": {Quarantine: rest}, "cloudy": {Cloud: w.cloud, Quarantine: rest}})
 			if err := w.Recover(t.Context()); err != nil {
 				return err

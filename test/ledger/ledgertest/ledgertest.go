@@ -191,9 +191,9 @@ func testUpdate(t *testing.T, open Open) {
 		t.Errorf("got %+v and %v", got, err)
 	}
 	for name, change := range map[string]func(a *network.Allocation) error{
-		"an error":             func(*network.Allocation) error { return network.ErrRefused },
-		"another address":      func(a *network.Allocation) error { a.Addresses = a.Addresses[:1]; return nil },
-		"another hardware one": func(a *network.Allocation) error { a.MAC = nil; return nil },
+		"an error":            func(*network.Allocation) error { return network.ErrRefused },
+		"another address":     func(a *network.Allocation) error { a.Addresses = a.Addresses[:1]; return nil },
+		"another MAC address": func(a *network.Allocation) error { a.MAC = nil; return nil },
 	} {
 		if _, err := l.Update(t.Context(), owner("a"), change); err == nil {
 			t.Errorf("%s: no error", name)

@@ -28,10 +28,10 @@ func RunShared(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	Run(t, place)
 	for name, test := range map[string]func(*testing.T, Open){
-		"releases are seen": testReleasesAreSeen, "rest is seen": testRestIsSeen, "releases are found": testReleasesAreFound,
+		"releases are seen": testReleasesAreSeen, "quarantine is seen": testRestIsSeen, "releases are found": testReleasesAreFound,
 		"one owner, two servers": testOneOwner, "quota among two": testQuotaAmongTwo,
-		"exhausted together": testExhaustedTogether, "lost answers": testLostAnswers,
-		"told in order": testToldInOrder, "again among two": testAgainAmongTwo, "batches": testBatches,
+		"two servers exhaust a pool": testExhaustedTogether, "lost answers": testLostAnswers,
+		"changes arrive in order": testToldInOrder, "owner returns to another server": testAgainAmongTwo, "batches": testBatches,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
 	}

@@ -67,12 +67,12 @@ func open(t *testing.T, name, url string) *web.Cloud {
 func TestSuite(t *testing.T) {
 	for name, faults := range map[string][]fault{
 		"sound": nil, "lost answers": {none, lost}, "errors": {none, broken}, "slow": {none, none, none, none, none, none, none, none, slow}, "busy": {none, busy},
-		"all of it": {lost, broken, busy, slow, none, none, none, none, none, none, none, none, none, none},
+		"all faults": {lost, broken, busy, slow, none, none, none, none, none, none, none, none, none, none},
 	} {
 		for document, run := range map[string]func(*testing.T, func(*testing.T) cloud.Cloud){
 			"ports.yaml": cloudtest.Run, "repeated.yaml": cloudtest.Run, "choosing.yaml": cloudtest.RunChoosing,
 		} {
-			if document != "ports.yaml" && name != "sound" && name != "all of it" {
+			if document != "ports.yaml" && name != "sound" && name != "all faults" {
 				continue
 			}
 			t.Run(name+"/"+document, func(t *testing.T) {
