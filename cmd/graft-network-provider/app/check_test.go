@@ -43,7 +43,7 @@ func TestCheckOfExclusivePools(t *testing.T) {
 	const (
 		ok     = "ok: pools overlay; profiles none\n"
 		place  = "acme.yaml:5:24: pools.overlay.exclusive: "
-		remedy = ": write nodes: [worker-1], and give every node a pool of its own; or use ledger.etcd, which servers can share; or let one server be for all nodes\n"
+		remedy = ": write nodes: [worker-1], and declare a pool for each node; or use ledger.etcd, which servers can share; or run one server for all nodes\n"
 	)
 	for name, test := range map[string]struct {
 		environment, node string
@@ -51,9 +51,9 @@ func TestCheckOfExclusivePools(t *testing.T) {
 		want              string
 	}{
 		"for all nodes": {"", "", 0, ok},
-		"of a node": {"", "worker-1", 0, ok + "warning: " + place + "this server is that of the node worker-1; the server of another node that reads this profile " +
-			"would give the same addresses" + remedy},
-		"of a DaemonSet": {"worker-1", "", 1, place + "each node has a server with this profile, as a DaemonSet makes them, so that two of them would give " +
+		"of a node": {"", "worker-1", 0, ok + "warning: " + place + "this server is for the node worker-1, and servers of other nodes with this profile " +
+			"would allocate the same addresses" + remedy},
+		"of a DaemonSet": {"worker-1", "", 1, place + "a DaemonSet runs a server with this profile on each node, and two of them would allocate " +
 			"the same address" + remedy},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -211,7 +211,7 @@ const (
 
 func (v *verifier) times(e Entry) error {
 	if a := e.Allocation; a != nil && a.Since.After(v.Now.Add(skew)) {
-		return v.add(Fault{Key: e.Key, Problem: "it is held since " + a.Since.Format(time.RFC3339) + ", which is in the future",
+		return v.add(Fault{Key: e.Key, Problem: "its start " + a.Since.Format(time.RFC3339) + " is in the future",
 			Remedy: "check the clocks of the servers; the allocation is valid"})
 	}
 	if e.Until.After(v.Now.Add(longRest)) {

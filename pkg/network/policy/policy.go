@@ -166,12 +166,12 @@ func (p *Policy) CheckExclusive(node string, each bool) source.Findings {
 		if !pool.Exclusive || len(pool.Nodes) > 0 {
 			continue
 		}
-		why := fmt.Sprintf("this server is that of the node %s; the server of another node that reads this profile would give the same addresses", node)
+		why := fmt.Sprintf("this server is for the node %s, and servers of other nodes with this profile would allocate the same addresses", node)
 		if each {
-			why = "each node has a server with this profile, as a DaemonSet makes them, so that two of them would give the same address"
+			why = "a DaemonSet runs a server with this profile on each node, and two of them would allocate the same address"
 		}
-		finding := pool.vouched.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and give every node a pool of its own; "+
-			"or use ledger.etcd, which servers can share; or let one server be for all nodes", why, node)
+		finding := pool.vouched.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and declare a pool for each node; "+
+			"or use ledger.etcd, which servers can share; or run one server for all nodes", why, node)
 		if !each {
 			finding = finding.Warn()
 		}

@@ -111,8 +111,8 @@ func sharedError(pools []string, node string) error {
 	if node != "" {
 		nodes = "nodes: [" + node + "]"
 	}
-	return fmt.Errorf("the pools %s may be served by several servers, and the ledger is this server's alone: two of them would give the same address. "+
-		"Write in each pool %s and give every node pools of its own; or write exclusive: true, if this is the only server of the pool; or use "+
+	return fmt.Errorf("several servers may serve the pools %s, but the ledger belongs to this server: two servers would allocate the same address. "+
+		"Write %s in each pool, and declare pools for each node; or write exclusive: true if this is the only server of the pool; or use "+
 		"ledger.etcd, which servers can share", strings.Join(pools, ", "), nodes)
 }
 

@@ -43,12 +43,12 @@ func TestAdmit(t *testing.T) {
 		"abstract socket":                    {at: &net.UnixAddr{Name: "@x", Net: "unix"}, want: "is abstract"},
 		"missing socket":                     {at: &net.UnixAddr{Name: filepath.Join(folder, "none"), Net: "unix"}, want: "no such file"},
 		"loopback":                           {at: tcp("127.0.0.1:80")},
-		"off loopback":                       {at: tcp("192.0.2.1:80"), want: "192.0.2.1:80 is off loopback"},
+		"off loopback":                       {at: tcp("192.0.2.1:80"), want: "192.0.2.1:80 is not a loopback address"},
 		"off loopback, with insecure":        {at: tcp("192.0.2.1:80"), of: Listener{Permit: true}, insecure: true},
 		"encrypted":                          {at: tcp("192.0.2.1:80"), of: Listener{TLS: &TLS{CertFile: "a"}}},
 		"TLS without client certificates":    {at: tcp("127.0.0.1:80"), of: Listener{Certificates: true}, want: "needs tls with clientCAFile"},
 		"TLS with client certificates":       {at: tcp("192.0.2.1:80"), of: Listener{Certificates: true, TLS: certified}},
-		"of another kind":                    {at: &net.UDPAddr{}, want: "of the kind udp"},
+		"of another kind":                    {at: &net.UDPAddr{}, want: "of kind udp"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -215,12 +215,12 @@ func (l *Listener) checkExposure(address net.Addr) error {
 		problem = checkSocketMode(at.Name)
 	case *net.TCPAddr:
 		if l.TLS == nil && !at.IP.IsLoopback() {
-			problem = fmt.Errorf("%s is off loopback: add tls, or insecure: true", at)
+			problem = fmt.Errorf("%s is not a loopback address: add tls, or set insecure: true", at)
 		} else if l.Certificates && (l.TLS == nil || l.TLS.ClientCAFile == "") {
 			problem = fmt.Errorf("%s needs tls with clientCAFile, or insecure: true", at)
 		}
 	default:
-		return fmt.Errorf("a socket of the kind %s cannot be listened on", address.Network())
+		return fmt.Errorf("sockets of kind %s are not supported", address.Network())
 	}
 	if problem != nil && l.Permit {
 		l.Insecure, problem = true, nil

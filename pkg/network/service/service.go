@@ -455,7 +455,7 @@ func (s *Service) withBudget(ctx context.Context, owner network.Owner, limit tim
 // recoverPanic turns a panic into an error; it is deferred.
 func (s *Service) recoverPanic(owner network.Owner, err *error) {
 	if panicked := recover(); panicked != nil {
-		*err = fmt.Errorf("%w: a bug: %v", network.ErrUnavailable, panicked)
+		*err = fmt.Errorf("%w: a bug in the server: %v", network.ErrUnavailable, panicked)
 		s.options.Report(owner, *err)
 	}
 }
@@ -496,7 +496,7 @@ type workers struct {
 }
 
 // errShuttingDown is the error of work that does not begin because the service ends.
-var errShuttingDown = fmt.Errorf("%w: the server ends", network.ErrUnavailable)
+var errShuttingDown = fmt.Errorf("%w: the server is shutting down", network.ErrUnavailable)
 
 // begin counts work; releases may begin until all other work has ended. The returned function ends it.
 func (w *workers) begin(release bool) (done func(), err error) {

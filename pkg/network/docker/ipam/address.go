@@ -237,7 +237,7 @@ func (w *addressRequest) allocateNamed(ctx context.Context, address netip.Addr) 
 		}
 		return err
 	}
-	return fmt.Errorf("%w: %s is allocated and released in a loop", network.ErrUnavailable, address)
+	return fmt.Errorf("%w: other requests allocate and release %s at the same time; retry", network.ErrUnavailable, address)
 }
 
 // checkLost checks whether a process was killed after it allocated an address and before it could answer. Then the

@@ -65,7 +65,7 @@ func (s Spec) Problems() map[string]error {
 	switch modes := Modes(s.Kind); {
 	case s.Mode == "" || slices.Contains(modes, s.Mode):
 	case len(modes) == 0:
-		add("mode", "%s has no modes", s.Kind)
+		add("mode", "links of kind %s have no modes", s.Kind)
 	default:
 		add("mode", "%q is not a mode of %s; the modes are %s", s.Mode, s.Kind, list(modes))
 	}
@@ -112,7 +112,7 @@ func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
 		if !isMachine(peer) {
 			add("peers", "%s is not the address of one machine", peer)
 		} else if peer.Unmap().Is4() != family.Unmap().Is4() {
-			add("peers", "%s and %s are of different families: all ends of a tunnel have the same", family, peer)
+			add("peers", "%s and %s are of different families: all ends of a tunnel must have the same family", family, peer)
 		}
 	}
 }
@@ -138,12 +138,12 @@ func (s Segment) Problems() map[string]error {
 		case !gateway.IsValid() || address.IsUnspecified() || address.IsMulticast() || address.Zone() != "":
 			problems["gateways"] = fmt.Errorf("%s is not a gateway", gateway)
 		case address.Is4In6():
-			problems["gateways"] = fmt.Errorf("%s is of neither family", gateway)
+			problems["gateways"] = fmt.Errorf("%s is an IPv4 address in IPv6 notation: write it as IPv4", gateway)
 		case address.Is6() && s.MTU != 0 && s.MTU < minMTU6:
-			problems["gateways"] = fmt.Errorf("%s is of IPv6, which needs an MTU of %d bytes", gateway, minMTU6)
+			problems["gateways"] = fmt.Errorf("%s is an IPv6 gateway, which needs an MTU of at least %d bytes", gateway, minMTU6)
 		}
 		if other := slices.IndexFunc(s.Gateways[:i], gateway.Overlaps); other >= 0 {
-			problems["gateways"] = fmt.Errorf("%s and %s are in each other's subnet", s.Gateways[other], gateway)
+			problems["gateways"] = fmt.Errorf("the subnets of %s and %s overlap", s.Gateways[other], gateway)
 		}
 	}
 	return problems

@@ -177,7 +177,7 @@ type double struct {
 
 // String describes it for people.
 func (d double) String() string {
-	return fmt.Sprintf("it holds %s, which line %d does, too", ledger.Describe(d.key), d.first)
+	return fmt.Sprintf("it holds %s, which line %d holds already", ledger.Describe(d.key), d.first)
 }
 
 // readAll reads the rows of an archive.

@@ -128,7 +128,7 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body []byte
 			err = json.Unmarshal(m.Value, &value)
 		}
 		if err != nil {
-			return fmt.Errorf("the answer of the server at %s broke off: %w", c.Address, err)
+			return fmt.Errorf("the answer of the server at %s is incomplete: %w", c.Address, err)
 		}
 		if err := each(value); err != nil {
 			return err

@@ -47,7 +47,7 @@ func New(o Options) http.Handler {
 	for pattern, serve := range map[string]func(*http.Request, func(any) error) error{
 		"GET /v1/rows": h.rows, "POST /v1/release": h.release, "POST /v1/gc": h.gc,
 		"/": func(*http.Request, func(any) error) error {
-			return &Problem{http.StatusNotFound, "the server knows no such request: is it of another version?"}
+			return &Problem{http.StatusNotFound, "the server does not know this request: use the version of the server"}
 		},
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {

@@ -225,7 +225,7 @@ func TestRefused(t *testing.T) {
 	})
 	for request, want := range map[string]string{
 		"GET /v1/rows?key=none":           `200 {"end":true}`,
-		"GET /v2/rows":                    `404 {"error":"the server knows no such request: is it of another version?"}`,
+		"GET /v2/rows":                    `404 {"error":"the server does not know this request: use the version of the server"}`,
 		"POST /v1/release {":              `400 {"error":"the request cannot be read: unexpected EOF"}`,
 		`POST /v1/release {"own":1}`:      `400 {"error":"the request cannot be read: json: unknown field \"own\""}`,
 		`POST /v1/release {"owner":{}}{}`: `400 {"error":"the request cannot be read: there is more text after the value"}`,
