@@ -45,7 +45,7 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 	was, err := known.EffectiveService(target.KubeletUnit, nodeFiles(before))
 	if err != nil {
 		// An unreadable command line cannot have been edited.
-		return nil //nolint:nilerr // the result is what counts
+		return nil //nolint:nilerr // only the result is checked
 	}
 	if !slices.Equal(was.Program(), is.Program()) {
 		return broken(kubeletUnit, "the program is %q instead of %q", strings.Join(is.Program(), " "), strings.Join(was.Program(), " "))

@@ -50,7 +50,7 @@ type compiled struct {
 	rules   []mutation.RuleInfo
 }
 
-// compile takes the rules of the set and the provider, and those of the set for a virtual garden.
+// compile compiles the rules of the set and the provider, and those of the set for a virtual garden.
 func compile(profiles []*profile.Document, o Options) (*compiled, error) {
 	o.Set = cmp.Or(o.Set, target.ControlPlane)
 	program, err := compiler.Compile(profiles, compiler.Options{Generation: contract.Today, ImageOverwrite: o.Images, Kubernetes: o.Kubernetes})
@@ -83,7 +83,7 @@ func (c *compiled) refuse(reason func(mutation.RuleInfo) string) error {
 	return findings.Err()
 }
 
-// admit takes an object through the program.
+// admit mutates an object with the program.
 func (c *compiled) admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	r.Set, r.Provider, r.Garden = c.options.Set, c.options.Provider, r.Namespace == target.GardenNamespace
 	if r.Garden {

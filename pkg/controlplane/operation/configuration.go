@@ -289,7 +289,7 @@ func hasSignals(n source.Node, at string) source.Findings {
 	return findings
 }
 
-// isThreshold holds that a value is a share of 0% to 100%, or a quantity that is more than nothing.
+// isThreshold reports a value that is neither a share of 0% to 100% nor a positive quantity.
 func isThreshold(n source.Node, at string) source.Findings {
 	if n.Kind != yaml.ScalarNode {
 		return nil

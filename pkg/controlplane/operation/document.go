@@ -172,11 +172,11 @@ var errNoDocument = errors.New("there is no document")
 // edit opens the document, once in a rule, and edits it.
 func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) func(*target.Object, Resolved) error {
 	return func(o *target.Object, v Resolved) error {
-		lens, err := o.Lens(d.name, func() (target.Lens, error) { return d.open(o) })
+		editor, err := o.Editor(d.name, func() (target.Editor, error) { return d.open(o) })
 		if err != nil {
 			return err
 		}
-		return nested(edit(lens.(*embedded), v), "%s of the document %s", p, d.name)
+		return nested(edit(editor.(*embedded), v), "%s of the document %s", p, d.name)
 	}
 }
 
@@ -282,7 +282,7 @@ func (e *embedded) put(p fieldPath, raw []byte) error {
 		func(keys ...string) error { return e.yaml.Set(raw, keys...) })
 }
 
-// remove takes a field away, or the items of a list.
+// remove removes a field, or items of a list.
 func (e *embedded) remove(p fieldPath) error {
 	if e.yaml != nil && p.depth() < len(p) && e.yaml.Kind(p[:p.depth()].keys()...) != document.Array {
 		return nil

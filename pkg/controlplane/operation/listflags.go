@@ -57,7 +57,7 @@ func compileListFlags(c *Context, arguments source.Node, path string) ([]Write, 
 	})
 }
 
-// compileItems makes a write of each name in a list; the caller adds how it is applied.
+// compileItems creates a write for each name in a list. The caller sets how it is applied.
 func compileItems(items []source.Node, path string, place Place, value Value) ([]Write, source.Findings) {
 	var (
 		writes   []Write

@@ -68,7 +68,7 @@ func checkKey(key string) string {
 	return strings.Join(validation.IsQualifiedName(strings.ToLower(key)), "; ")
 }
 
-// setKey sets or removes an entry of a map of strings; a map that is left empty stays, as the API server drops it anyway.
+// setKey sets or removes an entry of a map of strings. It keeps an empty map, because the API server drops it.
 func setKey(parent *document.Node, member, key string, v Resolved) error {
 	if v.Absent {
 		parent.Get(member).Remove(key)

@@ -67,11 +67,11 @@ type Value struct {
 type escape struct {
 	// computed escapes the result of an expression, given the text before it.
 	computed func(before, computed string) (string, error)
-	// whole escapes the text as a whole; nil: it stays.
+	// whole escapes the whole text; nil does not escape it.
 	whole func(string) string
 }
 
-// Definition is an operation as profiles know it.
+// Definition defines an operation of profiles.
 type Definition struct {
 	// Name is the key of the operation in a rule.
 	Name string
@@ -121,8 +121,8 @@ type Write struct {
 	// At is the position of the value in the profile, and Path its field.
 	At   source.Node
 	Path string
-	// Adds means that the value is added to those of other writes, even for the same place: none of them overrides
-	// another.
+	// Adds is true if the value is added to the values of other writes, even at the same place. Then none of them
+	// overrides another.
 	Adds bool
 	// Apply writes the resolved value. It makes no edit if the object already has it.
 	Apply func(o *target.Object, v Resolved) error
@@ -188,7 +188,7 @@ type Place struct {
 	Name string
 }
 
-// String writes the place as a person would say it.
+// String formats the place for people.
 func (p Place) String() string {
 	name := p.Name
 	if p.Kind == Flag {
@@ -372,7 +372,7 @@ func inContainer() Argument {
 const (
 	// NothingToDo is an operation that changes nothing.
 	NothingToDo source.Rule = "nothing-to-do"
-	// WrongTarget is an operation or an argument that is not for the target.
+	// WrongTarget: the target does not support the operation or an argument.
 	WrongTarget source.Rule = "wrong-target"
 	// OtherOperation is an edit for which another operation exists.
 	OtherOperation source.Rule = "other-operation"
@@ -386,6 +386,6 @@ const (
 	UnknownKubeletField source.Rule = "unknown-kubelet-field"
 	// WrongUnit is a text that systemd does not read as a unit, or a section that it does not read.
 	WrongUnit source.Rule = "wrong-unit"
-	// WrongPath is a text that is no path, or a path that cannot be edited.
+	// WrongPath: a text is not a path, or the path cannot be edited.
 	WrongPath source.Rule = "wrong-path"
 )

@@ -271,7 +271,7 @@ func findUnit(o *target.Object, name string) *document.Node {
 	return o.Document.Root().Find("spec", "units").ItemWith("name", name)
 }
 
-// setUnit sets a field of a unit, which it adds where there is none.
+// setUnit sets a field of a unit. It adds a missing unit.
 func setUnit(o *target.Object, name, field string, raw []byte) error {
 	found, err := ensureUnit(o, name)
 	if err != nil {

@@ -36,7 +36,7 @@ type Object struct {
 
 	commandLines map[string]*commandline.CommandLine
 	texts        texts
-	lenses       map[string]Lens
+	editors      map[string]Editor
 }
 
 // PodTemplate returns spec.template, or nil.
@@ -141,37 +141,38 @@ func (o *Object) ChangedFlags(name string, was, is *document.Node) ([]string, bo
 // ForgetCommandLines must be called after containers were edited in another way than through CommandLine.
 func (o *Object) ForgetCommandLines() { o.commandLines = nil }
 
-// Lens is a view of something inside the object, such as a document in one of its fields. Flush writes its edits back.
-type Lens interface{ Flush() error }
+// Editor edits a text inside the object, such as a document in one of its fields. Flush writes the edited text into the
+// object.
+type Editor interface{ Flush() error }
 
-// Lens gives the view of a place, which is opened once in a rule; edits through it are in the object after Flush. It
+// Editor returns the editor of a place. It is opened once for each rule; its edits are in the object after Flush. It
 // fails if open does.
-func (o *Object) Lens(place string, open func() (Lens, error)) (Lens, error) {
-	if opened, ok := o.lenses[place]; ok {
+func (o *Object) Editor(place string, open func() (Editor, error)) (Editor, error) {
+	if opened, ok := o.editors[place]; ok {
 		return opened, nil
 	}
 	opened, err := open()
 	if err != nil {
 		return nil, err
 	}
-	if o.lenses == nil {
-		o.lenses = map[string]Lens{}
+	if o.editors == nil {
+		o.editors = map[string]Editor{}
 	}
-	o.lenses[place] = opened
+	o.editors[place] = opened
 	return opened, nil
 }
 
 // flushLenses writes the edits back and drops the views, because another rule may edit their places in another way.
 func (o *Object) flushLenses() error {
-	if len(o.lenses) == 0 {
+	if len(o.editors) == 0 {
 		return nil
 	}
-	for _, place := range slices.Sorted(maps.Keys(o.lenses)) {
-		if err := o.lenses[place].Flush(); err != nil {
+	for _, place := range slices.Sorted(maps.Keys(o.editors)) {
+		if err := o.editors[place].Flush(); err != nil {
 			return fmt.Errorf("writing %s: %w", place, err)
 		}
 	}
-	clear(o.lenses)
+	clear(o.editors)
 	return nil
 }
 
@@ -350,7 +351,7 @@ func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
 	return yaml, nil
 }
 
-// Edits counts the edits of the object made so far, those that are not flushed included.
+// Edits returns the number of edits of the object so far, including those that are not flushed.
 func (o *Object) Edits() int {
 	edits := o.Document.Edits() + o.texts.past
 	for _, u := range o.texts.units {

@@ -105,7 +105,7 @@ type Target struct {
 	Name string
 	// Summary describes the object in one line.
 	Summary string
-	// Container is the container that the contract requires in the pod template; empty where there is no pod.
+	// Container is the container that the contract requires in the pod template, or "" if there is no pod.
 	Container string
 	// Component is the name under which the contract lists reserved flags; it is the same for the virtual garden.
 	Component string

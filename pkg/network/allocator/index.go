@@ -19,7 +19,7 @@ import (
 	"go4.org/netipx"
 )
 
-// Index knows which addresses of a subnet are taken. A million addresses next to each other take a few kilobytes.
+// Index records the used addresses of a subnet. A million consecutive addresses take a few kilobytes.
 type Index struct {
 	space *Space
 	// free holds positions; others holds taken addresses without a position, which were requested by address. It stores
@@ -40,7 +40,7 @@ func NewIndex(space *Space) *Index {
 	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}, remaining: space.size}
 }
 
-// Take takes an address; false when it is taken already.
+// Take marks an address as used. It returns false if it is used already.
 func (x *Index) Take(address netip.Addr) bool {
 	if position, ok := x.space.Position(address); ok {
 		if !x.free.CheckedRemove(position) {
@@ -54,7 +54,7 @@ func (x *Index) Take(address netip.Addr) bool {
 	return !taken
 }
 
-// Free gives an address back; one that is free stays so.
+// Free marks an address as free.
 func (x *Index) Free(address netip.Addr) {
 	if position, ok := x.space.Position(address); ok {
 		if !x.free.Contains(position) {
@@ -69,8 +69,8 @@ func (x *Index) Free(address netip.Addr) {
 // Len returns the number of taken addresses.
 func (x *Index) Len() uint64 { return x.space.size - x.remaining + uint64(len(x.others)) }
 
-// Choose takes the next free address after the last chosen one, and starts again at the lowest after the highest; false
-// when none is free.
+// Choose marks the next free address after the last chosen one as used and returns it. After the highest address it
+// continues with the lowest. It returns false if no address is free.
 func (x *Index) Choose() (netip.Addr, bool) {
 	if x.space.size == 0 {
 		return netip.Addr{}, false

@@ -18,7 +18,7 @@ const (
 	LastVLAN  = 4094
 )
 
-// VLANs knows which VLANs of one trunk are taken.
+// VLANs records the used VLANs of one trunk.
 type VLANs struct {
 	taken [4096 / 64]uint64
 	next  uint16
@@ -37,7 +37,7 @@ func (v *VLANs) Take(id uint16) bool {
 	return true
 }
 
-// Free gives a VLAN back.
+// Free marks a VLAN as free.
 func (v *VLANs) Free(id uint16) {
 	if id <= LastVLAN {
 		v.taken[id/64] &^= 1 << (id % 64)
@@ -56,7 +56,8 @@ func (v *VLANs) Taken(first, last uint16) int {
 	return count
 }
 
-// Choose takes the next free VLAN from first to last, after the last chosen one; false if none is free.
+// Choose marks the next free VLAN from first to last, after the last chosen one, as used and returns it. It returns
+// false if none is free.
 func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 	first, last = max(first, FirstVLAN), min(last, LastVLAN)
 	if first > last {

@@ -57,7 +57,7 @@ type choice struct {
 	// owned is the value of the rows of its resources.
 	owned   []byte
 	changes []Change
-	// reallocated reports that an address in quarantine is given to its previous owner.
+	// reallocated is true if the previous owner gets an address that is in quarantine.
 	reallocated bool
 }
 

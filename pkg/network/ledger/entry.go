@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Entry is one row of a store, read. It is the row of an owner when Allocation is set, a record of another package when Record says so, and else the
-// row of a resource.
+// Entry is a decoded row of a store: the row of an owner if Allocation is set, a record of another package if Record is
+// set, and otherwise the row of a resource.
 type Entry struct {
 	// Key and Value are as the store has them; Value must not be kept.
 	Key   string

@@ -22,11 +22,12 @@ type Pool struct {
 	Name string
 	// Subnets are of different families, at most one of each.
 	Subnets []Subnet
-	// FirstVLAN and LastVLAN bound the VLANs that are given; 0 and 0: none are.
+	// FirstVLAN and LastVLAN are the range of allocated VLANs. 0 and 0 mean that none are allocated.
 	FirstVLAN, LastVLAN uint16
-	// MACPrefix begins the MAC addresses that are given; empty: none are.
+	// MACPrefix is the prefix of allocated MAC addresses. If empty, none are allocated.
 	MACPrefix []byte
-	// Quarantine is how long released resources are in quarantine; 0 if that is not known. A later end in a row was written by a clock that was wrong.
+	// Quarantine is the quarantine of released resources, or 0 if it is unknown. A row with a later end was written by
+	// a wrong clock.
 	Quarantine time.Duration
 }
 
@@ -41,7 +42,8 @@ type Subnet struct {
 type pool struct {
 	Pool
 	indexes []*allocator.Index
-	// blocked are addresses in ranges that rows of other pools are about, and that are taken for that; true: the pool has given them itself, too.
+	// blocked has the addresses in ranges that rows of other pools name. They are not allocated. The value is true if
+	// the pool itself has also allocated the address.
 	blocked map[netip.Addr]bool
 	// sizes are the numbers of addresses that are allocated automatically.
 	sizes []uint64
@@ -105,7 +107,7 @@ func (p *pool) markUsed(address netip.Addr) {
 	}
 }
 
-// markFree marks an address as free, as far as the pool itself has given it.
+// markFree marks an address as free if only the pool itself has used it.
 func (p *pool) markFree(address netip.Addr) {
 	if _, is := p.blocked[address]; is {
 		p.blocked[address] = false
@@ -168,8 +170,8 @@ func (p *pool) family(of netip.Addr) int {
 	return -1
 }
 
-// outsideAddresses are the addresses of rows that are in no range of their own pool, by its name: the pool was drained, or has another name now, or is
-// another server's. No pool may give them before their rows are gone.
+// outsideAddresses has the addresses of rows that are in no range of their own pool, by the name of the pool: the pool
+// was drained or renamed, or belongs to another server. No pool may allocate them while their rows exist.
 type outsideAddresses map[string]map[netip.Addr]struct{}
 
 func (s outsideAddresses) add(name string, address netip.Addr) {
@@ -199,8 +201,8 @@ func (s outsideAddresses) has(address netip.Addr) bool {
 	return false
 }
 
-// takeAddress marks an address as taken that the row of a pool is about: in this pool, and where it is in no range of it, in those that could
-// give it. The mutex is held.
+// takeAddress marks the address of a row as used in its pool. If it is in no range of its pool, it marks it in the
+// pools that could allocate it. The caller holds the mutex.
 func (h *hints) takeAddress(name string, address netip.Addr) {
 	of := h.pools[name]
 	if of != nil {
@@ -253,7 +255,7 @@ func (p *pool) contains(address netip.Addr) bool {
 	return false
 }
 
-// block marks an address as taken that is in a range, and that rows of other pools are about.
+// block marks an address in a range as used because rows of other pools name it.
 func (p *pool) block(address netip.Addr) {
 	if _, is := p.blocked[address]; is || !p.contains(address) {
 		return

@@ -119,7 +119,7 @@ type reservation struct {
 
 	all   []network.Allocation
 	fresh []bool
-	// rows are those of the owners that hold something, as they were read.
+	// rows has the rows of the owners with an allocation, as they were read.
 	rows [][]byte
 	// assumed reports that owners were taken for new without a read.
 	assumed bool
@@ -273,7 +273,7 @@ func (l *Ledger) LargestRequest() int {
 // batch is one commit. A row that several owners change, such as a quota, is in it once.
 type batch struct {
 	changes []Change
-	// owners are those that held nothing before.
+	// owners lists the owners without an earlier allocation.
 	owners []network.Owner
 }
 

@@ -66,7 +66,7 @@ func vlanKey(t network.Trunk, id uint16) string {
 
 func macKey(mac network.HardwareAddr) string { return prefixMAC + mac.String() }
 
-// parseAddress reads the key of an address, for each that is freed.
+// parseAddress parses the key of an address.
 func parseAddress(key string) (string, netip.Addr, error) {
 	pool, digits, _ := strings.Cut(strings.TrimPrefix(key, prefixAddress), "/")
 	var raw [16]byte
@@ -133,7 +133,7 @@ func parseResourceRow(value []byte) (resourceRow, error) {
 	return resourceRow{}, errors.New("a row has neither an owner nor the end of a quarantine")
 }
 
-// parseQuarantine reads the time, and the last owner where it is there.
+// parseQuarantine parses the end of the quarantine and the last owner, if there is one.
 func parseQuarantine(text string) (resourceRow, error) {
 	number, last, known := strings.Cut(text, string(markOwned))
 	seconds, err := strconv.ParseInt(number, 10, 64)

@@ -86,7 +86,7 @@ func (b *BrokenRow) Error() string {
 	return fmt.Sprintf("reading the row %s: %s; `graft ledger verify` lists all errors", b.Key, b.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (b *BrokenRow) Unwrap() error { return b.Err }
 
 // at looks for the owners of an address, in one pool or in all pools, and for its quarantine.

@@ -63,7 +63,7 @@ func CheckDistinct(changes []Change) error {
 	return nil
 }
 
-// Limiter is a store that takes only so many changes in one commit; it refuses more with ErrTooLarge.
+// Limiter is a store that limits the number of changes in one commit. It returns ErrTooLarge for more.
 type Limiter interface {
 	// Limit is how many changes a commit may have.
 	Limit() int

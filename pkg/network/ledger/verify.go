@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Fault is a row that is not as it should be, or one that is missing.
+// Fault is an incorrect or missing row.
 type Fault struct {
 	Key string `json:"key"`
 	// Problem describes the mistake, and Remedy the action to take.
@@ -31,7 +31,7 @@ const (
 	remedyTwo     = "two may use it: find out who does, and release the other with `graft ledger release`"
 )
 
-// VerifyOptions say how a store is verified.
+// VerifyOptions configure Verify.
 type VerifyOptions struct {
 	// Now is the current time for comparisons.
 	Now time.Time
@@ -90,8 +90,8 @@ type verifier struct {
 	// owners are those with a readable row, and broken the keys of unreadable rows.
 	owners map[network.Owner]bool
 	broken map[string]bool
-	// claims are the resources that the rows of owners list, in their order, and claimed the same by the resource. chosen are
-	// those that a cloud has selected.
+	// claims lists the resources that the rows of owners name, in their order; claimed has the same by resource. chosen
+	// has those that a cloud has chosen.
 	claims  []claim
 	claimed map[string][]network.Owner
 	chosen  map[claim]bool
@@ -281,7 +281,7 @@ func (v *verifier) comparePools() error {
 			continue
 		}
 		if v.chosen[claim{v.held[first], first}] && v.chosen[claim{v.held[key], key}] {
-			continue // the clouds know whether they are of one network
+			continue // two clouds may use one address in different networks
 		}
 		pool, _, _ := parseAddress(first)
 		err = v.add(Fault{Key: key, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[key], resource, v.held[first], pool),

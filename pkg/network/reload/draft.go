@@ -37,7 +37,7 @@ type limitedCloud struct {
 	service.Cloud
 }
 
-// errNoProfiles is for a server that would answer nothing.
+// errNoProfiles means that the server would have no profile.
 var errNoProfiles = errors.New("no NetworkProfile was found")
 
 // Check compiles the profiles without activating them, and returns the policy and its warnings. It fails with

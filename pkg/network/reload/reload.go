@@ -30,7 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Options are those of an installation.
+// Options configure the reloading of an installation.
 type Options struct {
 	// Read reads the files with the profiles.
 	Read func() ([]source.File, error)
@@ -44,7 +44,7 @@ type Options struct {
 	Shared bool
 	// Clouds makes clouds as they are declared.
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
-	// Settle returns how long after its begin a call of a cloud may still take effect.
+	// Settle returns the time after the start of a cloud's call in which it may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
 	// Service has the options of the service; its clock is also the clock of the limiters.
 	Service service.Options

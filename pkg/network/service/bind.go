@@ -316,7 +316,7 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 		case errors.Is(err, network.ErrNotHeld):
 			// Another server took it over and released it. The cloud may have processed that release before this call.
 			has := a
-			_ = applyOutcome(&has, o, state) // an intent is never given back
+			_ = applyOutcome(&has, o, state) // it cannot fail for an intent
 			s.retryUnbind(ctx, has)
 			return a, errReleased
 		case !errors.Is(err, network.ErrTaken):
@@ -428,7 +428,7 @@ func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]n
 		return applyOutcome(a, outcome{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
 	}, owners...)
 	if errors.Is(err, network.ErrNotHeld) {
-		err = errReleased // by another server, which knows that the cloud has it
+		err = errReleased // another server has released it, and unbinds it
 	}
 	return after, err
 }

@@ -21,10 +21,11 @@ import (
 
 // Limit limits the calls to a cloud.
 type Limit struct {
-	// Rate is requests a second; 0: no bound. Burst is how many are made at once when none was made for a while, at least 1.
+	// Rate is the number of requests per second; 0 means no limit. Burst is the number of requests that may be sent at
+	// once after a pause, at least 1.
 	Rate  float64
 	Burst int
-	// Parallel is how many calls are under way at a time; 0: no bound.
+	// Parallel is the maximum number of concurrent calls; 0 means no limit.
 	Parallel int
 }
 
@@ -35,7 +36,7 @@ type Limiter struct {
 	name  string
 	limit Limit
 	clock clock.Clock
-	// bucket and slots bound the rate and the concurrent calls; nil: nothing does.
+	// bucket and slots limit the rate and the concurrent calls; nil means no limit.
 	bucket *rate.Limiter
 	slots  *semaphore.Weighted
 	// head is held by the call that is next. Only some calls of each kind wait for it at a time, which gives each kind its
@@ -45,7 +46,7 @@ type Limiter struct {
 	mutex sync.Mutex
 	// waitingBinds and waitingUnbinds are how many calls wait, and running how many are under way.
 	waitingBinds, waitingUnbinds, running int
-	// typical is how long a call takes, as a moving average; 0 while none has been made.
+	// typical is the moving average of the duration of calls; 0 before the first call.
 	typical time.Duration
 	// pausedUntil is the end of the pause that the cloud requested; afterPause means that tokens saved during the pause must
 	// not be spent at once.
@@ -58,7 +59,8 @@ type Limiter struct {
 const (
 	// releaseShare makes every eighth call a release under full load, because releases free resources.
 	releaseShare = 8
-	// maximumWaiting bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
+	// maximumWaiting limits the number of waiting calls for allocations: callers of a hanging cloud may have
+	// disconnected, and nothing else limits them.
 	maximumWaiting = 1024
 	// weight is the weight of a new call in the moving average, as a divisor.
 	weight = 4
@@ -84,9 +86,9 @@ func (l *Limiter) Limit() Limit { return l.limit }
 type Load struct {
 	// Binds and Unbinds are how many wait, and Running how many calls are under way.
 	Binds, Unbinds, Running int
-	// Typical is how long a call takes.
+	// Typical is the recent duration of a call.
 	Typical time.Duration
-	// Paused is for how long the cloud wants to be left alone.
+	// Paused is the remaining pause that the cloud has requested.
 	Paused time.Duration
 }
 
@@ -97,8 +99,8 @@ func (l *Limiter) Load() Load {
 	return Load{l.waitingBinds, l.waitingUnbinds, l.running, l.typical, max(0, l.pausedUntil.Sub(l.clock.Now()))}
 }
 
-// admit gives places in the queue for n calls, when the last of them would come to its end by the deadline, and not too many wait already. Else it is a
-// *network.Busy.
+// admit returns places in the queue for n calls if the last of them would complete before the deadline and the queue is
+// not full. Otherwise it returns a *network.Busy.
 func (l *Limiter) admit(n int, deadline time.Time) ([]*turn, error) {
 	passes := make([]*turn, n)
 	if l == nil {
@@ -259,7 +261,7 @@ func (p *turn) wait(ctx context.Context) error {
 	return nil
 }
 
-// releaseSlot gives the slot of a call back.
+// releaseSlot releases the slot of a call.
 func (l *Limiter) releaseSlot() {
 	if l.slots != nil {
 		l.slots.Release(1)
@@ -319,7 +321,7 @@ func (l *Limiter) observe(began time.Time, err error) time.Duration {
 	return after
 }
 
-// cancel gives the place back; one that was used or given back stays so.
+// cancel releases the place. It ignores a place that was used or released before.
 func (p *turn) cancel() {
 	if p == nil {
 		return

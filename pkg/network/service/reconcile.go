@@ -290,7 +290,7 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 	return again, err
 }
 
-// act takes the step of the table in transitions.go that an allocation needs.
+// act performs the transition (transitions.go) that an allocation needs.
 func (r *reconciler) act(ctx context.Context, a network.Allocation, starting bool) (again time.Duration, err error) {
 	do, when, err := r.plan(ctx, a, starting)
 	if err != nil {

@@ -35,13 +35,13 @@ import (
 type Pool struct {
 	// Cloud is the cloud behind the pool; nil if none is called.
 	Cloud cloud.Cloud
-	// CloudName is written into rows. Rows without a name belong to the cloud that is behind the pool.
+	// CloudName is stored in rows. Rows without a name belong to the pool's cloud.
 	CloudName string
 	// Quarantine is how long released addresses are in quarantine.
 	Quarantine time.Duration
 	// Limiter limits the calls of the cloud; nil does not.
 	Limiter *Limiter
-	// Settle is how long after its begin a call of the cloud may still take effect, though its answer was lost.
+	// Settle is the time after the start of a call in which it may still take effect, although its answer was lost.
 	Settle time.Duration
 
 	// retired pools exist only for earlier allocations.
@@ -70,7 +70,7 @@ type Options struct {
 	Disabled func(ctx context.Context, pool string) error
 	// Disconnected reports whether the caller of a request has disconnected; nil never does.
 	Disconnected func(ctx context.Context) bool
-	// Report is told of failures in the background; nil ignores them.
+	// Report receives errors of background work; nil ignores them.
 	Report func(network.Owner, error)
 }
 
@@ -191,7 +191,7 @@ func (s *Service) Clouds() map[string]cloud.Cloud {
 	return clouds
 }
 
-// DescribeDevice returns what clouds know of the network interface with a MAC address. It fails with
+// DescribeDevice returns the data of clouds about the network interface with a MAC address. It fails with
 // network.ErrUnavailable if a cloud is unknown or does not answer.
 func (s *Service) DescribeDevice(ctx context.Context, clouds []string, mac string) (cloud.Description, error) {
 	all := cloud.Description{Attributes: map[string]device.Attribute{}}
@@ -428,8 +428,8 @@ func (s *Service) recordRelease(ctx context.Context, owner network.Owner, tombst
 	return err
 }
 
-// detach runs work for an owner in its own time, within the budget: the caller waits no longer than its context lasts, and the work goes on
-// without it. The request keeps its place in the server until the work is over.
+// detach runs work for an owner within the budget, independent of the caller: if the caller's context ends, the work
+// continues. The request keeps its place in the server until the work ends.
 func (s *Service) detach(ctx context.Context, owner network.Owner, work func(context.Context) error) error {
 	release, done := serving.Hold(ctx), make(chan error, 1)
 	go func() {

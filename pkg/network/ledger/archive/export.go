@@ -18,9 +18,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ExportOptions say how a ledger is exported.
+// ExportOptions configure an export.
 type ExportOptions struct {
-	// Broken is called for each unreadable row, which the export omits; nil: such a row is an error.
+	// Broken is called for each unreadable row, which the export omits. If nil, an unreadable row is an error.
 	Broken func(*ledger.BrokenRow)
 	// Progress is called periodically with the number of rows read; it may be nil.
 	Progress func(rows int)

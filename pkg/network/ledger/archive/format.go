@@ -51,7 +51,7 @@ type body struct {
 type quarantine struct {
 	ledger.Resource
 	Until time.Time `json:"until"`
-	// Last is who had it, as <contract>/<key>; empty where that is not known.
+	// Last is the last owner, as <contract>/<key>, or "" if it is unknown.
 	Last string `json:"last,omitempty"`
 }
 
@@ -83,5 +83,5 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

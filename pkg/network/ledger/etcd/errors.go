@@ -119,7 +119,7 @@ func (o Options) tlsAlert(ctx context.Context, endpoint string) error {
 	connection, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", target.Host)
 	if err == nil {
 		defer func() { _ = connection.Close() }()
-		_ = connection.SetReadDeadline(time.Now().Add(time.Second)) // it says so at once, or never
+		_ = connection.SetReadDeadline(time.Now().Add(time.Second)) // a member reports the error at once, or never
 		_, err = connection.Read(make([]byte, 1))
 	}
 	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {
@@ -133,7 +133,8 @@ func (o Options) singleMember(ctx context.Context) clientv3.Config {
 	return clientv3.Config{Endpoints: o.Endpoints, TLS: o.TLS, Context: ctx, Logger: zap.NewNop()}
 }
 
-// memberStatus asks one member for its status, which it gives by itself, and without a user. The client's own call would say only that time is up.
+// memberStatus reads the status of one member, without a user and without the other members. The client's own call
+// would only report a timeout.
 func memberStatus(ctx context.Context, client *clientv3.Client, endpoint string) error {
 	connection, err := client.Dial(endpoint)
 	if err != nil {

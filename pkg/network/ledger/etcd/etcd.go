@@ -35,13 +35,14 @@ import (
 // ErrClosed means that the store has been closed.
 var ErrClosed = errors.New("the ledger is closed")
 
-// Options say where etcd is and how it is asked.
+// Options configure the connection to etcd.
 type Options struct {
 	// Endpoints are the URLs of the members: all https, or all http.
 	Endpoints []string
 	// Prefix begins the keys of all rows, so that several ledgers fit into one etcd. Default /graft.
 	Prefix string
-	// TLS is for endpoints with https; nil: the roots of the system, without a client certificate.
+	// TLS is the configuration for https endpoints. If nil, the CAs of the system are used, without a client
+	// certificate.
 	TLS *tls.Config
 	// Username and Password belong to a user of etcd; empty means none. The user needs to read and write keys with the
 	// prefix and a slash.
@@ -50,7 +51,8 @@ type Options struct {
 	DialTimeout time.Duration
 	// Timeout bounds each call. Default 5 seconds, which is longer than the members take to elect a leader.
 	Timeout time.Duration
-	// Lease is how long other servers wait before they take over the work of one that has died; 0 for programs that do no such work.
+	// Lease is the time after which other servers take over the work of a dead server. 0 is for programs without such
+	// work.
 	Lease time.Duration
 	// Report is called with the error that ended a watch before it is restarted; it may be nil.
 	Report func(error)
@@ -146,12 +148,12 @@ func (o *Options) completeEndpoints() error {
 	return nil
 }
 
-// connect makes a client; one with a user has asked etcd then already.
+// connect creates a client. A client with a user has already authenticated with etcd.
 func (o Options) connect(ctx context.Context) (*clientv3.Client, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password, DialTimeout: o.DialTimeout,
 		Context: context.WithoutCancel(ctx), Logger: zap.NewNop(),
-		// A connection that is dead is noticed after the sum of these.
+		// A dead connection is detected after the sum of these.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 	})
 	if err != nil && !isDefinite(err) {

@@ -76,7 +76,8 @@ func (f *fence) revision(ctx context.Context) (int64, error) {
 	return f.known.Load(), err
 }
 
-// raise notes that an answer was lost, and raises the fence. When that fails, it is tried on in the background, and no other commit is made before.
+// raise records a lost response and raises the fence. If that fails, it retries in the background, and no other commit
+// is sent before it succeeds.
 func (f *fence) raise(ctx context.Context) {
 	f.lost.Add(1)
 	if f.ensureRaised(context.WithoutCancel(ctx)) == nil || !f.raising.CompareAndSwap(false, true) {
@@ -124,7 +125,8 @@ func (f *fence) ensureRaised(ctx context.Context) error {
 	return nil
 }
 
-// write makes the fence newer. Where etcd is full and takes no values, it is removed, which changes it, too.
+// write gives the fence a newer version. If etcd has no space for values, it deletes the fence, which also changes its
+// version.
 func (f *fence) write(ctx context.Context) (struct{}, error) {
 	var none struct{}
 	written, err := f.store.client.Put(ctx, f.key, "")

@@ -150,7 +150,7 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 	return s.scan(ctx, prefix, 0, each)
 }
 
-// scan reads at a revision, page by page; 0: the newest.
+// scan reads rows at a revision, page by page. Revision 0 means the newest one.
 func (s *Store) scan(ctx context.Context, prefix string, revision int64, each func(key, value []byte) error) error {
 	p := newPages(s.rows+prefix, clientv3.GetPrefixRangeEnd(s.rows+prefix))
 	for !p.finished() {

@@ -66,7 +66,7 @@ func (s *session) acquire(ctx context.Context) error {
 	return nil
 }
 
-// run renews the lease until the store ends, and then gives it back, so that other servers take over at once.
+// run renews the lease until the store is closed, and then revokes it, so that other servers take over at once.
 func (s *session) run() {
 	defer close(s.done)
 	ticker := time.NewTicker(s.duration / renewals)

@@ -28,7 +28,7 @@ type Table[T any] struct {
 	prefix string
 }
 
-// New makes a table of a node; empty: the only one. The name of the table must have no slash.
+// New creates a table of a node; "" is the only node. The name of the table must not contain a slash.
 func New[T any](store ledger.Store, node, table string) *Table[T] {
 	return &Table[T]{store: store, prefix: ledger.RecordPrefix(node, table)}
 }

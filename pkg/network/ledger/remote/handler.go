@@ -34,7 +34,7 @@ type Options struct {
 const (
 	// maximumBody limits the body of a request, in bytes. Requests contain filters or owners.
 	maximumBody = 64 << 10
-	// stall is how long a caller may take no byte of an answer, and budget limits all of it.
+	// stall is the maximum time in which a caller reads no byte of an answer. budget limits the whole answer.
 	stall, budget = 30 * time.Second, time.Hour
 )
 
