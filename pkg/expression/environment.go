@@ -343,6 +343,7 @@ type scanError struct {
 	message string
 }
 
+// Error implements error. The message does not contain the offset.
 func (e *scanError) Error() string { return e.message }
 
 // scan splits a template. `${` begins an expression and `$${` is a literal `${`; a `$` before anything else is itself.

@@ -538,6 +538,7 @@ func (e *EvaluationError) Error() string {
 // ExceedsLimit), or the error of another evaluation that was needed for this one.
 func (e *EvaluationError) Unwrap() error { return e.err }
 
+// Error implements error.
 func (f failure) Error() string { return string(f) }
 
 // Failure returns an error that Fields may return for a field; users see its text, which must not contain values. Of

@@ -58,6 +58,7 @@ const (
 // it.
 type found struct{ message string }
 
+// Error implements error.
 func (f found) Error() string { return f.message }
 
 // report writes the error and returns the exit status.

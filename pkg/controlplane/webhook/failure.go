@@ -38,6 +38,7 @@ type refusal struct {
 	message string
 }
 
+// Error implements error.
 func (r *refusal) Error() string { return r.message }
 
 func refuse(reason mutation.Reason, status int, format string, arguments ...any) *refusal {

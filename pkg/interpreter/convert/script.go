@@ -36,6 +36,7 @@ type unsupported struct {
 	what string
 }
 
+// Error implements error, with the line in the script.
 func (u unsupported) Error() string {
 	return fmt.Sprintf("line %d: %s: not converted; write its rules by hand", u.line, u.what)
 }

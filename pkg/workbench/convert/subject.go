@@ -35,6 +35,7 @@ type subject struct {
 	purpose, pool string
 }
 
+// String returns kind, namespace and name of the object.
 func (s *subject) String() string { return s.object.String() }
 
 // match pairs objects by kind, namespace and name. The second result lists unpaired and unreadable objects.

@@ -29,6 +29,7 @@ func install() bool {
 // filter drops the unwanted line and passes everything else on.
 type filter struct{ to io.Writer }
 
+// Write implements io.Writer.
 func (f filter) Write(line []byte) (int, error) {
 	if bytes.Contains(line, unwanted) {
 		return len(line), nil
