@@ -347,11 +347,10 @@ func (i *Installation) checkFiles() error {
 // checkClusters reads the kubeconfigs, and checks that Karmada would accept the registration. It contacts no cluster.
 func (i *Installation) checkClusters() error {
 	check := func(field, kubeconfig string) error {
-		if kubeconfig == "" {
-			return nil
-		}
-		if _, err := i.cluster(kubeconfig); err != nil {
-			return fmt.Errorf("%s.kubeconfig: %w", field, err)
+		if kubeconfig != "" {
+			if _, err := i.cluster(kubeconfig); err != nil {
+				return fmt.Errorf("%s.kubeconfig: %w", field, err)
+			}
 		}
 		return nil
 	}

@@ -315,7 +315,9 @@ func (w *writer) comprehension(e ast.Expr) code {
 	inner, name := w.bind(c.IterVar())
 	switch init := c.AccuInit(); {
 	case isLiteral(c.LoopCondition(), types.False):
-		return w.bound1(c)
+		// A bound variable, which optMap and optFlatMap create.
+		inner, name := w.bind(c.AccuVar())
+		return atom("(" + closure(inner.write(c.Result()), name) + ")(" + w.text(c.AccuInit()) + ")")
 	case isLiteral(init, types.True) && isCall(c.LoopStep(), operators.LogicalAnd):
 		return w.each("all", c, inner, name, c.LoopStep().AsCall().Args()[1])
 	case isLiteral(init, types.False) && isCall(c.LoopStep(), operators.LogicalOr):
@@ -372,12 +374,6 @@ func (w *writer) where(c ast.ComprehensionExpr, holds ast.Expr) (code, bool) {
 
 // added returns the value that a step appends to a list.
 func added(step ast.Expr) ast.Expr { return step.AsCall().Args()[1].AsList().Elements()[0] }
-
-// bound1 translates a bound variable, which optMap and optFlatMap create.
-func (w *writer) bound1(c ast.ComprehensionExpr) code {
-	inner, name := w.bind(c.AccuVar())
-	return atom("(" + closure(inner.write(c.Result()), name) + ")(" + w.text(c.AccuInit()) + ")")
-}
 
 func isLiteral(e ast.Expr, value any) bool {
 	return e.Kind() == ast.LiteralKind && e.AsLiteral() == value

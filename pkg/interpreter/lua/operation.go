@@ -277,9 +277,7 @@ var (
 
 // aggregate writes one field of a status.
 func (s *script) aggregate(p place) {
-	s.when(p, func() {
-		s.assign(p.At("field"), "result", p.At("field").Value().Value, s.combined(p), false)
-	})
+	s.when(p, func() { s.assign(p.At("field"), "result", p.At("field").Value().Value, s.combined(p), false) })
 }
 
 // combined returns the aggregated value of the members.

@@ -352,10 +352,8 @@ func encode(there *unstructured.Unstructured, c *configuration.Configuration, ow
 		object.Object[field] = content[field]
 	}
 	object.SetName(c.GetName())
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, object.GetAnnotations())
 	annotations[OwnerAnnotation] = owner
 	object.SetAnnotations(annotations)
 	return object, nil

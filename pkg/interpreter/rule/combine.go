@@ -256,8 +256,7 @@ func common(_ *question, _ path, all []found) ([]byte, error) {
 	return listOf(items), nil
 }
 
-// canonical returns a text that is equal for equal values. Values that are larger than an expression may write, 4 MiB, are equal only
-// if their members have the same order.
+// canonical returns a text that is equal for equal values. Above 4 MiB, the limit of expressions, the order of members must be equal, too.
 func canonical(n *document.Node) string {
 	switch n.Kind() {
 	case document.Object, document.Array:
