@@ -105,7 +105,7 @@ var _ = Describe("gardenlet, which waits for an Extension,", func() {
 		expectReady(ctx, waited(ctx, unserved, "graft", "graft"))
 		expectReady(ctx, waited(ctx, leftAlone, "graft", "graft"))
 		optOut(ctx, leftAlone, "") // others count opted-out ones
-		expectShut(ctx, e, "not in place")
+		expectShut(ctx, e, "not ready")
 
 		permit()
 		expectReady(ctx, e)
