@@ -156,7 +156,9 @@ func foreignDocuments(files []source.File) source.Findings {
 		case first.Node == nil:
 			first = kind
 		case kind.Value != first.Value:
-			findings = append(findings, kind.Finding("kind", "%s cannot be in an image with the %s at %s: different programs read them; make an image for each kind", kind.Value, first.Value, first.Position()).Of(source.UnknownKind))
+			findings = append(findings, kind.Finding("kind",
+				"%s cannot be in an image with the %s at %s: different programs read them; make an image for each kind",
+				kind.Value, first.Value, first.Position()).Of(source.UnknownKind))
 		}
 	}
 	return findings

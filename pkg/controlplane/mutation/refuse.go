@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// Forbidden: the contract forbids a write.
+	// Forbidden means that the contract forbids a write.
 	Forbidden source.Rule = "contract-forbidden"
-	// Reserved: the contract reserves a write for Gardener.
+	// Reserved means that the contract reserves a write for Gardener.
 	Reserved source.Rule = "contract-reserved"
-	// CannotKeep: a place cannot keep the value of the old object.
+	// CannotKeep means that a place cannot keep the value of the old object.
 	CannotKeep source.Rule = "cannot-keep"
 )
 

@@ -115,22 +115,23 @@ func put(n, value *yaml.Node, path ...string) {
 		n.Content = append(n.Content, value.Content...)
 		return
 	}
-	if path[0] == item {
+	name, below := path[0], path[1:]
+	if name == item {
 		n.Kind, n.Content = yaml.SequenceNode, append(n.Content, value)
 		return
 	}
 	i := 0
-	for i < len(n.Content) && n.Content[i].Value != path[0] {
+	for i < len(n.Content) && n.Content[i].Value != name {
 		i += 2
 	}
 	if i == len(n.Content) {
-		n.Content = append(n.Content, text(path[0]), mapping())
+		n.Content = append(n.Content, text(name), mapping())
 	}
-	if len(path) == 1 {
+	if len(below) == 0 {
 		n.Content[i+1] = value
 		return
 	}
-	put(n.Content[i+1], value, path[1:]...)
+	put(n.Content[i+1], value, below...)
 }
 
 // nodeOf returns a value as YAML, with sorted members and without expressions.

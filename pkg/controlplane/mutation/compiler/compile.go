@@ -22,37 +22,37 @@ import (
 )
 
 const (
-	// UnknownTarget: the contract has no such target.
+	// UnknownTarget means that the contract has no such target.
 	UnknownTarget source.Rule = "unknown-target"
-	// UnknownOperation: there is no such operation.
+	// UnknownOperation means that there is no such operation.
 	UnknownOperation source.Rule = "unknown-operation"
-	// OneOperation: a rule has no operation, or several.
+	// OneOperation means that a rule has no operation, or several.
 	OneOperation source.Rule = "one-operation"
-	// NeedlessOverride: a rule gives a reason but writes nothing reserved.
+	// NeedlessOverride means that a rule gives a reason but writes nothing reserved.
 	NeedlessOverride source.Rule = "needless-override"
-	// SecretInName: a name is computed from a Secret.
+	// SecretInName means that a name is computed from a Secret.
 	SecretInName source.Rule = "secret-in-name"
-	// UnnamedContainer: a rule edits a container without naming it.
+	// UnnamedContainer means that a rule edits a container without naming it.
 	UnnamedContainer source.Rule = "unnamed-container"
-	// NoEffect: a rule or a target has no effect.
+	// NoEffect means that a rule or a target has no effect.
 	NoEffect source.Rule = "no-effect"
-	// TooEarly: a rule edits a container that a later rule adds.
+	// TooEarly means that a rule edits a container that a later rule adds.
 	TooEarly source.Rule = "too-early"
-	// Conflict: two rules contradict each other.
+	// Conflict means that two rules contradict each other.
 	Conflict source.Rule = "conflict"
-	// UnknownVolume: neither the object nor a rule has the volume of a mount.
+	// UnknownVolume means that neither the object nor a rule has the volume of a mount.
 	UnknownVolume source.Rule = "unknown-volume"
-	// UnknownContainer: neither the object nor a rule has the container, and the rule gives no image.
+	// UnknownContainer means that neither the object nor a rule has the container, and the rule gives no image.
 	UnknownContainer source.Rule = "unknown-container"
-	// UnknownFlag: a version of the component does not have the flag.
+	// UnknownFlag means that a version of the component does not have the flag.
 	UnknownFlag source.Rule = "unknown-flag"
-	// FlagValue: the flag does not accept the value.
+	// FlagValue means that the flag does not accept the value.
 	FlagValue source.Rule = "flag-value"
-	// UnknownGate: a version of the component does not have the feature gate, or locks it.
+	// UnknownGate means that a version of the component does not have the feature gate, or locks it.
 	UnknownGate source.Rule = "unknown-feature-gate"
-	// UnknownPlugin: a version of kube-apiserver does not have the admission plugin.
+	// UnknownPlugin means that a version of kube-apiserver does not have the admission plugin.
 	UnknownPlugin source.Rule = "unknown-admission-plugin"
-	// Deprecated: Kubernetes deprecates the flag or feature gate.
+	// Deprecated means that Kubernetes deprecates the flag or feature gate.
 	Deprecated source.Rule = "deprecated"
 )
 

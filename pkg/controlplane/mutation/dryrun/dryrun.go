@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	// NotIdempotent: a rule changes its own result when applied again.
+	// NotIdempotent means that a rule changes its own result when applied again.
 	NotIdempotent source.Rule = "not-idempotent"
-	// BreaksContract: a rule changes a sample in a way that the contract forbids.
+	// BreaksContract means that a rule changes a sample in a way that the contract forbids.
 	BreaksContract source.Rule = "breaks-contract"
-	// SampleDenied: a rule would deny a sample.
+	// SampleDenied means that a rule would deny a sample.
 	SampleDenied source.Rule = "sample-denied"
 )
 

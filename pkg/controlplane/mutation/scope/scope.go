@@ -29,11 +29,11 @@ import (
 )
 
 const (
-	// WrongLookup: a lookup is invalid.
+	// WrongLookup means that a lookup is invalid.
 	WrongLookup source.Rule = "wrong-lookup"
-	// MisreadNumber: YAML reads a number as another one.
+	// MisreadNumber means that YAML reads a number as another one.
 	MisreadNumber source.Rule = "misread-number"
-	// VariableCycle: variables use each other in a cycle.
+	// VariableCycle means that variables use each other in a cycle.
 	VariableCycle source.Rule = "variable-cycle"
 )
 

@@ -288,7 +288,7 @@ func (a *asked) unwanted(fails bool, path string) source.Findings {
 	met := map[interpreter.Operation]bool{}
 	for _, part := range a.parts {
 		asks := slices.DeleteFunc(slices.Clone(part.of), func(o interpreter.Operation) bool { return !slices.Contains(a.operations, o) })
-		message := ""
+		var message string
 		switch {
 		case fails:
 			message = "a failed answer has no other expectations"
