@@ -35,7 +35,7 @@ if [[ $(id -u) != 0 ]]; then
   exit 1
 fi
 
-echo "==> AS ROOT: apt-get install ${missing[*]} (about a minute)"
+echo "==> AS ROOT: apt-get install ${missing[*]} (a few minutes)"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 remove=("$log")
