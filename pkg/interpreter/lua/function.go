@@ -43,7 +43,7 @@ func (w *writer) function(e ast.Expr) code {
 	return w.refuse("the function %s", name)
 }
 
-// sameArgument maps functions of one argument, whatever its type, to runtime functions.
+// sameArgument maps the functions that take one argument of any type to runtime functions.
 var sameArgument = map[string]string{
 	operators.Negate: "minus", "value": "present", "optional.ofNonZeroValue": "non_zero", "quantity": "quantity_sum", "isQuantity": "is_quantity",
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ type Pool struct {
 	Name string
 	// Subnets are of different families, at most one of each.
 	Subnets []Subnet
-	// FirstVLAN and LastVLAN are the range of allocated VLANs. 0 and 0 mean that none are allocated.
+	// FirstVLAN and LastVLAN are the ends of the range of VLANs. If both are 0, the pool allocates no VLANs.
 	FirstVLAN, LastVLAN uint16
 	// MACPrefix is the prefix of allocated MAC addresses. If empty, none are allocated.
 	MACPrefix []byte
@@ -84,14 +85,19 @@ func newPools(pools []Pool) (map[string]*pool, error) {
 	return all, nil
 }
 
-// subnet returns the subnet of an address's family.
+// subnet returns the index of the subnet with an address in its ranges. The error wraps network.ErrOutside if there is none.
 func (p *pool) subnet(address netip.Addr) (int, error) {
-	for i, subnet := range p.Subnets {
-		if subnet.Dynamic.Contains(address) || subnet.Static != nil && subnet.Static.Contains(address) {
-			return i, nil
-		}
+	if i := p.find(address); i >= 0 {
+		return i, nil
 	}
 	return 0, fmt.Errorf("%w: %s is in no range of the pool %s", network.ErrOutside, address, p.Name)
+}
+
+// find returns the index of the subnet with an address in its ranges, or -1.
+func (p *pool) find(address netip.Addr) int {
+	return slices.IndexFunc(p.Subnets, func(subnet Subnet) bool {
+		return subnet.Dynamic.Contains(address) || subnet.Static != nil && subnet.Static.Contains(address)
+	})
 }
 
 // markUsed marks an address that has a row, whether or not it is still in a range.
@@ -148,14 +154,7 @@ func (p *pool) acceptsAll(a network.Allocation) bool {
 
 // accepts reports whether an address is in a range. For a pool without subnets, the cloud selects addresses.
 func (p *pool) accepts(address netip.Addr) bool {
-	if p == nil {
-		return false
-	}
-	if len(p.Subnets) == 0 {
-		return true
-	}
-	_, err := p.subnet(address)
-	return err == nil
+	return p != nil && (len(p.Subnets) == 0 || p.find(address) >= 0)
 }
 
 // family returns the index of the subnet of an address's family, or -1.
@@ -243,17 +242,7 @@ func (p *pool) continueFrom(old *pool) {
 }
 
 // contains reports whether an address is in a range.
-func (p *pool) contains(address netip.Addr) bool {
-	if p == nil {
-		return false
-	}
-	for _, subnet := range p.Subnets {
-		if subnet.Dynamic.Contains(address) || subnet.Static != nil && subnet.Static.Contains(address) {
-			return true
-		}
-	}
-	return false
-}
+func (p *pool) contains(address netip.Addr) bool { return p != nil && p.find(address) >= 0 }
 
 // block marks an address in a range as used because rows of other pools name it.
 func (p *pool) block(address netip.Addr) {

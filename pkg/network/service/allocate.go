@@ -226,8 +226,8 @@ func (c *call) admit(ctx context.Context) error {
 	return nil
 }
 
-func cancelAll(passes []*turn) {
-	for _, p := range passes {
+func cancelAll(turns []*turn) {
+	for _, p := range turns {
 		p.cancel()
 	}
 }

@@ -257,7 +257,7 @@ func (b Cloud) turnOf(p *turn) *turn {
 		return p
 	}
 	p.cancel()
-	return b.Limiter.enqueue()
+	return b.Limiter.enqueue(false)
 }
 
 // outcome is the result of a cloud call, with the time until which earlier calls may still take effect.

@@ -102,9 +102,9 @@ func (l *Limiter) Load() Load {
 // admit returns places in the queue for n calls if the last of them would complete before the deadline and the queue is
 // not full. Otherwise it returns a *network.Busy.
 func (l *Limiter) admit(n int, deadline time.Time) ([]*turn, error) {
-	passes := make([]*turn, n)
+	turns := make([]*turn, n)
 	if l == nil {
-		return passes, nil
+		return turns, nil
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -113,33 +113,26 @@ func (l *Limiter) admit(n int, deadline time.Time) ([]*turn, error) {
 	if late > 0 || l.waitingBinds > 0 && l.waitingBinds+n > maximumWaiting {
 		return nil, &network.Busy{RetryAfter: l.retryAfter(now, max(0, late), n), Of: l.name}
 	}
-	for i := range passes {
-		passes[i] = &turn{limiter: l, share: l.binds, waiting: &l.waitingBinds}
+	for i := range turns {
+		turns[i] = &turn{limiter: l, share: l.binds, waiting: &l.waitingBinds}
 	}
 	l.waitingBinds += n
-	return passes, nil
+	return turns, nil
 }
 
-// enqueue returns a place in the queue without a limit on its length.
-func (l *Limiter) enqueue() *turn {
+// enqueue returns a place in the queue for a bind or a release, without a limit on its length.
+func (l *Limiter) enqueue(release bool) *turn {
 	if l == nil {
 		return nil
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.waitingBinds++
-	return &turn{limiter: l, share: l.binds, waiting: &l.waitingBinds}
-}
-
-// enqueueRelease returns a place among the releases.
-func (l *Limiter) enqueueRelease() *turn {
-	if l == nil {
-		return nil
+	share, waiting := l.binds, &l.waitingBinds
+	if release {
+		share, waiting = l.unbinds, &l.waitingUnbinds
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.waitingUnbinds++
-	return &turn{limiter: l, share: l.unbinds, waiting: &l.waitingUnbinds}
+	*waiting++
+	return &turn{limiter: l, share: share, waiting: waiting}
 }
 
 // estimate estimates the time until a call completes with this number of calls ahead of it. Without running calls, it

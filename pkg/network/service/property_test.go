@@ -131,8 +131,8 @@ func newChaos(t *testing.T) *chaos {
 	if c.ledger, err = ledger.Open(t.Context(), shaky{inner, &c.faults}, c.pools[0]...); err != nil {
 		t.Fatal(err)
 	}
-	gate := service.NewLimiter("cloud", service.Limit{Rate: 20000, Burst: 100, Parallel: 6}, clock.RealClock{})
-	c.behind = map[string]service.Pool{"plain": {Quarantine: time.Millisecond}, "cloudy": {Cloud: c.cloud, Limiter: gate}}
+	limiter := service.NewLimiter("cloud", service.Limit{Rate: 20000, Burst: 100, Parallel: 6}, clock.RealClock{})
+	c.behind = map[string]service.Pool{"plain": {Quarantine: time.Millisecond}, "cloudy": {Cloud: c.cloud, Limiter: limiter}}
 	c.Service = service.New(c.ledger, c.behind, service.Options{Clock: clock.RealClock{}, Budget: 2 * time.Second, Random: rand.Float64})
 	return c
 }

@@ -47,7 +47,7 @@ func background(t *testing.T, s *service.Service, d time.Duration) {
 
 // TestReleasesBeyondMemoryWaitInLedger checks that releases that do not fit into memory wait in the ledger and are completed.
 func TestReleasesBeyondMemoryWaitInLedger(t *testing.T) {
-	for name, limit := range map[string]*service.Limit{"no gate": nil, "a gate": {Rate: 1000, Burst: 10, Parallel: 4}} {
+	for name, limit := range map[string]*service.Limit{"no limiter": nil, "a limiter": {Rate: 1000, Burst: 10, Parallel: 4}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const owners = 6000
@@ -121,9 +121,9 @@ func TestUnreachableCloudBlocksNoOther(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one, two := servers(t)
 				good, dead := newFake(), one.way
-				gate := service.NewLimiter("dead", of.limit, clock.RealClock{})
+				limiter := service.NewLimiter("dead", of.limit, clock.RealClock{})
 				for _, s := range []*server{one, two} {
-					s.Configure(map[string]service.Pool{"cloudy": {Cloud: dead, Limiter: gate}, "plain": {Cloud: good}}, nil)
+					s.Configure(map[string]service.Pool{"cloudy": {Cloud: dead, Limiter: limiter}, "plain": {Cloud: good}}, nil)
 				}
 				dead.arrives = func(call string) error {
 					if call != "unbind" {
@@ -216,8 +216,8 @@ func TestReleasesBehindManyOfUnreachableCloud(t *testing.T) {
 func TestReleaseContinuesAfterMoveToOtherCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
-		good, gate := newFake(), service.NewLimiter("dead", service.Limit{Parallel: 1}, clock.RealClock{})
-		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Limiter: gate}, "plain": {Cloud: good}}, nil)
+		good, limiter := newFake(), service.NewLimiter("dead", service.Limit{Parallel: 1}, clock.RealClock{})
+		one.Configure(map[string]service.Pool{"cloudy": {Cloud: one.way, Limiter: limiter}, "plain": {Cloud: good}}, nil)
 		one.way.arrives = func(call string) error {
 			if call == "unbind" {
 				time.Sleep(time.Hour)

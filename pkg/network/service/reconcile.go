@@ -341,7 +341,7 @@ func (r *reconciler) releaseTurn(a network.Allocation) *turn {
 	if err != nil || of.Cloud == nil {
 		return nil
 	}
-	return of.Limiter.enqueueRelease()
+	return of.Limiter.enqueue(true)
 }
 
 // scan reads all unfinished allocations, queues the releases, and rolls back the intents of requests that have ended.
