@@ -111,7 +111,7 @@ test-changed: ## Run the unit tests that depend on your changes since main (BASE
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
 	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
-	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory test-libnetwork)
+	@$(MAKE) --no-print-directory test-libnetwork
 
 # go test remembers results as long as the programs are the same, too.
 LIBNETWORK = .cache/bin/libnetwork
@@ -121,7 +121,8 @@ test-libnetwork: build ## Run the network controllers of Docker 28 and 29 agains
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@if [ -n "$$GRAFT_TEST_WITHOUT_KERNEL" ]; then echo '*** GRAFT_TEST_WITHOUT_KERNEL IS SET: WHERE THE KERNEL REFUSES NAMESPACES, NOTHING OF THIS RUNS' >&2; fi
 	cd test/libnetwork && GRAFT_PROGRAMS="$$(cat ../../bin/graft ../../bin/graft-network-provider ../../$(LIBNETWORK)/* | cksum)" \
-		go test -vet=off -timeout 10m $(TESTFLAGS) ./...
+		$(if $(REPORTS),GRAFT_TEST_REPORTS='$(abspath $(REPORTS))') go test $(if $(LABELS)$(FOCUS),.,./...) -vet=off -timeout 10m \
+		$(TESTFLAGS) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)') $(if $(FOCUS),-ginkgo.focus='$(FOCUS)')
 
 test-race: ## Run the unit tests with the race detector (the first time, ten minutes pass while dependencies are compiled).
 	@echo '==> unit tests with the race detector'

@@ -18,69 +18,60 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestDriverFoundByFile uses a driver that Docker finds by a file: a .json with certificates, and a .spec with the path
-// of a socket. They are in the folders of a rootless dockerd.
-func TestDriverFoundByFile(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, document, "")
-		certificates(t, w.folder)
-		w.kill()
-		w.write("config.yaml", configured(w.folder, `[{address: "unix://$F/elsewhere.sock", contracts: [docker]}, {address: "unix:///run/docker/plugins/graft.sock", `+
-			`contracts: [docker]}, {address: "tcp://127.0.0.1:7443", contracts: [docker], `+
+var _ = Describe("a driver in the plugin folders of a rootless dockerd", func() {
+	It("is found by a .spec file with a socket, and by a .json file with certificates", func() {
+		m := begin(linksOnly, "")
+		writeCertificates(m.folder)
+		m.kill()
+		m.write("config.yaml", configurationOf(m.folder, `[{address: "unix://$F/elsewhere.sock", contracts: [docker]}, `+
+			`{address: "unix:///run/docker/plugins/graft.sock", contracts: [docker]}, {address: "tcp://127.0.0.1:7443", contracts: [docker], `+
 			`tls: {certFile: $F/server.crt, keyFile: $F/server.key, clientCAFile: $F/ca.crt}}]`)+"shutdown: {delay: 0s}\n")
-		w.start()
-		plugins := w.folder + "/.local/lib/docker/plugins"
-		w.try("making a folder", os.MkdirAll(plugins, 0o700))
-		w.write(".local/lib/docker/plugins/socket.spec", "unix://"+filepath.Join(w.folder, "elsewhere.sock")+"\n")
+		m.start()
+		Expect(os.MkdirAll(m.folder+"/.local/lib/docker/plugins", 0o700)).To(Succeed())
+		m.write(".local/lib/docker/plugins/socket.spec", "unix://"+filepath.Join(m.folder, "elsewhere.sock")+"\n")
 		text, err := json.Marshal(map[string]any{"Name": "secure", "Addr": "https://127.0.0.1:7443", "TLSConfig": map[string]string{
-			"CAFile": filepath.Join(w.folder, "ca.crt"), "CertFile": filepath.Join(w.folder, "client.crt"), "KeyFile": filepath.Join(w.folder, "client.key"),
+			"CAFile": filepath.Join(m.folder, "ca.crt"), "CertFile": filepath.Join(m.folder, "client.crt"),
+			"KeyFile": filepath.Join(m.folder, "client.key"),
 		}})
-		w.try("writing", err)
-		w.write(".local/lib/docker/plugins/secure.json", string(text))
-		w.environment = []string{"ROOTLESSKIT_STATE_DIR=" + w.folder, "HOME=" + w.folder}
-		w.again()
+		Expect(err).NotTo(HaveOccurred())
+		m.write(".local/lib/docker/plugins/secure.json", string(text))
+		m.environment = []string{"ROOTLESSKIT_STATE_DIR=" + m.folder, "HOME=" + m.folder}
+		m.restartController()
 		for _, driver := range []string{"socket", "secure"} {
-			w.network(engine.Network{Driver: driver, Name: driver, Four: four})
-			_, b := w.attach(engine.Endpoint{Network: driver, Name: driver, Four: "172.31.9.10"})
-			if seen := b.one(); len(seen.Addresses) != 1 {
-				t.Errorf("the container sees %v", seen)
-			}
-			w.detach(driver, driver)
-			w.remove(driver)
+			m.network(engine.Network{Driver: driver, Name: driver, Four: four})
+			_, c := m.container(engine.Endpoint{Network: driver, Name: driver, Four: "172.31.9.10"})
+			Expect(c.onlyInterface().Addresses).To(HaveLen(1), "addresses of the container, driver %s", driver)
+			m.deleteContainers(driver, driver)
+			m.deleteNetworks(driver)
 		}
-		if answer, err := anybody(t); err == nil {
-			t.Errorf("a client without a certificate is answered %s", answer)
-		}
-		w.clean()
+		Expect(activateWithoutCertificate()).NotTo(Succeed(), "a request without a client certificate")
+		m.expectClean()
 	})
-}
+})
 
-// anybody calls the server over TLS without a certificate.
-func anybody(t *testing.T) (status string, err error) {
-	t.Helper()
+// activateWithoutCertificate sends a request over TLS without a client certificate. It fails without an answer.
+func activateWithoutCertificate() error {
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the server must check the client
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the spec is about the server's check
 	}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1:7443/Plugin.Activate", nil)
+	response, err := client.Post("https://127.0.0.1:7443/Plugin.Activate", "", nil)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	return response.Status, response.Body.Close()
+	return response.Body.Close()
 }
 
-// certificates writes those of a CA, a server on the loopback interface, and a client.
-func certificates(t *testing.T, folder string) {
-	t.Helper()
+// writeCertificates writes the certificates and keys of a CA, of a server on the loopback interface, and of a client.
+func writeCertificates(folder string) {
+	GinkgoHelper()
 	template := func(name string) *x509.Certificate {
 		return &x509.Certificate{
 			SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
@@ -88,34 +79,28 @@ func certificates(t *testing.T, folder string) {
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}
 	}
-	authority, authorityKey := template("authority"), key(t)
+	authority, authorityKey := template("authority"), newKey()
 	authority.IsCA, authority.BasicConstraintsValid, authority.KeyUsage, authority.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
-	write := func(name string, c *x509.Certificate, own *ecdsa.PrivateKey) {
-		raw, err := x509.CreateCertificate(rand.Reader, c, authority, own.Public(), authorityKey)
-		if err != nil {
-			t.Fatal(err)
-		}
-		secret, err := x509.MarshalPKCS8PrivateKey(own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for suffix, block := range map[string]*pem.Block{".crt": {Type: "CERTIFICATE", Bytes: raw}, ".key": {Type: "PRIVATE KEY", Bytes: secret}} {
-			if err := os.WriteFile(filepath.Join(folder, name+suffix), pem.EncodeToMemory(block), 0o600); err != nil {
-				t.Fatal(err)
-			}
+	write := func(name string, c *x509.Certificate, key *ecdsa.PrivateKey) {
+		raw, err := x509.CreateCertificate(rand.Reader, c, authority, key.Public(), authorityKey)
+		Expect(err).NotTo(HaveOccurred())
+		secret, err := x509.MarshalPKCS8PrivateKey(key)
+		Expect(err).NotTo(HaveOccurred())
+		for suffix, block := range map[string]*pem.Block{
+			".crt": {Type: "CERTIFICATE", Bytes: raw}, ".key": {Type: "PRIVATE KEY", Bytes: secret},
+		} {
+			Expect(os.WriteFile(filepath.Join(folder, name+suffix), pem.EncodeToMemory(block), 0o600)).To(Succeed())
 		}
 	}
 	write("ca", authority, authorityKey)
-	write("server", template("server"), key(t))
-	write("client", template("client"), key(t))
+	write("server", template("server"), newKey())
+	write("client", template("client"), newKey())
 }
 
-// key makes a private key.
-func key(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+// newKey generates a private key.
+func newKey() *ecdsa.PrivateKey {
+	GinkgoHelper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	Expect(err).NotTo(HaveOccurred())
+	return key
 }

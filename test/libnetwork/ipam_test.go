@@ -5,17 +5,15 @@
 package libnetwork
 
 import (
-	"strings"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/vishvananda/netlink"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// pooled is a document with addresses.
+// pooled is a profile with pools of addresses.
 const pooled = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: NetworkProfile
 metadata: {name: pooled}
@@ -39,224 +37,145 @@ profiles:
   acme.com/overlay: {pools: [overlay, spare]}
   acme.com/spare: {pools: [spare]}
   acme.com/closed: {pools: [spare]}
-` + linked + `deny:
+` + linkProfiles + `deny:
 - name: closed
   when: ${ request.contract == "docker" && request.profile == "acme.com/closed" }
-  message: "nobody has addresses of ${ request.profile } here"
+  message: "${ request.profile } is not available here"
 `
 
-// overlay is a network with addresses of the profile's pools.
-func overlay(name string) engine.Network {
+// Configurations with a sweep each second. It removes endpoints that the controller has forgotten after a grace period.
+// The longer one is for many requests at once, because an address may wait for its endpoint.
+const (
+	sweeping     = "docker: {sweep: {period: 1s, grace: 2s}, kernelTimeout: 1s}\n"
+	longSweeping = "docker: {sweep: {period: 1s, grace: 5s}, kernelTimeout: 2500ms}\n"
+)
+
+// afterSweeps is longer than two sweeps and the grace period of sweeping.
+const afterSweeps = 3500 * time.Millisecond
+
+// fromPool returns a network with addresses of the first free pool of a profile.
+func fromPool(name, profile string) engine.Network {
 	return engine.Network{
-		Name: name, IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/overlay"}, Options: map[string]string{"profile": "acme.com/overlay"},
+		Name: name, IPAM: "graft", IPAMOptions: map[string]string{"profile": profile}, Options: map[string]string{"profile": profile},
 	}
 }
 
-// owners are those of the ledger's rows, with the addresses that they hold, in order.
-func (w *world) owners() (all []string) {
-	w.t.Helper()
-	said := w.ledger("inspect")
-	for line := range strings.Lines(said) {
-		if fields := strings.Fields(line); len(fields) > 2 && strings.HasPrefix(fields[0], "docker/") {
-			all = append(all, fields[0]+" "+fields[2])
-		}
-	}
-	return all
-}
+var _ = Describe("the IPAM driver", func() {
+	overlayRoutes := []string{"10.112.0.0/12", "10.96.0.0/12 via 10.64.0.254", "default via 10.64.0.1", "default6 via fd00:64::1"}
 
-// TestAddressesFromPools allocates the addresses of containers from the pools of a profile.
-func TestAddressesFromPools(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, "")
-		n := overlay("net")
+	It("allocates addresses from the pools of a profile, none of them twice", func() {
+		m := begin(pooled, "")
+		n := fromPool("net", "acme.com/overlay")
 		n.WithSix = true
-		w.network(n)
-		made, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
-		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other", Four: "10.64.0.99", Six: "fd00:64::99"})
-		seen := one.one()
-		if !strings.HasPrefix(seen.MAC, "0a:58:") || seen.MAC != made.MAC {
-			t.Errorf("the container's MAC address is %s, Docker reports %s", seen.MAC, made.MAC)
-		}
-		want := view{"eth0", seen.MAC, 1450, []string{"10.64.0.2/24", "fd00:64::2/64"},
-			[]string{"10.112.0.0/12", "10.96.0.0/12 via 10.64.0.254", "default via 10.64.0.1", "default6 via fd00:64::1"}}
-		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Errorf("the container sees (-want +got)\n%s", diff)
-		}
+		m.network(n)
+		created, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
+		_, other := m.container(engine.Endpoint{Network: "net", Name: "other", Four: "10.64.0.99", Six: "fd00:64::99"})
+		got := one.onlyInterface()
+		Expect(got.MAC).To(And(HavePrefix("0a:58:"), Equal(created.MAC)), "the MAC address of the container")
+		Expect(got).To(Equal(view{"eth0", got.MAC, 1450, []string{"10.64.0.2/24", "fd00:64::2/64"}, overlayRoutes}))
 		for _, address := range []string{"10.64.0.99/24", "fd00:64::99/64"} {
-			one.reaches(other, address)
+			one.expectReach(other, address)
 		}
-		if owners := w.owners(); len(owners) == 0 || !strings.HasPrefix(owners[0], "docker/pool/worker-1/local/overlay/10.64.0.0/24/") {
-			t.Errorf("the ledger has %q", owners)
-		}
-		_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "third", Four: "10.64.0.99"})
-		w.refused("an address that is held", err, "10.64.0.99")
-		more := overlay("more")
+		Expect(m.allocations()).To(ContainElement(HavePrefix("docker/pool/worker-1/local/overlay/10.64.0.0/24/")), "the ledger")
+		_, err := m.CreateEndpoint(engine.Endpoint{Network: "net", Name: "third", Four: "10.64.0.99"})
+		expectRefused("an allocated address", err, "10.64.0.99")
+		more := fromPool("more", "acme.com/overlay")
 		more.Driver, more.Four = "graft", []engine.Pool{{Subnet: "10.64.0.0/24"}}
-		_, err = w.NewNetwork(more)
-		w.refused("a network with a subnet that another has", err, "10.64.0.0/24")
-		t.Log(err)
-		w.detach("net", "one", "other")
-		w.remove("net")
-		w.clean()
+		_, err = m.NewNetwork(more)
+		expectRefused("the subnet of another network", err, "10.64.0.0/24")
+		m.deleteContainers("net", "one", "other")
+		m.deleteNetworks("net")
+		m.expectClean()
 	})
-}
 
-// TestIPv6Only has a network without IPv4.
-func TestIPv6Only(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, "")
-		n := overlay("net")
+	It("allocates addresses of IPv6 only", func() {
+		m := begin(pooled, "")
+		n := fromPool("net", "acme.com/overlay")
 		n.NoFour, n.WithSix = true, true
-		w.network(n)
-		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
-		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
-		want := view{"eth0", one.one().MAC, 1450, []string{"fd00:64::2/64"}, []string{"default6 via fd00:64::1"}}
-		if diff := cmp.Diff(want, one.one()); diff != "" {
-			t.Errorf("the container sees (-want +got)\n%s", diff)
-		}
-		one.reaches(other, "fd00:64::3/64")
-		w.detach("net", "one", "other")
-		w.remove("net")
-		w.clean()
+		m.network(n)
+		_, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
+		_, other := m.container(engine.Endpoint{Network: "net", Name: "other"})
+		got := one.onlyInterface()
+		Expect(got).To(Equal(view{"eth0", got.MAC, 1450, []string{"fd00:64::2/64"}, []string{"default6 via fd00:64::1"}}))
+		one.expectReach(other, "fd00:64::3/64")
+		m.deleteContainers("net", "one", "other")
+		m.deleteNetworks("net")
+		m.expectClean()
 	})
-}
 
-// TestPoolsOverlapLinks puts links of the machine in the way of pools: the controller repeats its request until it gets
-// a free pool, and gets an error in the end.
-func TestPoolsOverlapLinks(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, "")
-		defer obstacle(t, "obstacle0", "10.64.0.77/25")()
-		w.before = w.links("")
-		w.network(overlay("net"))
-		given := w.endpoint(engine.Endpoint{Network: "net", Name: "one"})
-		if given.Four != "10.65.0.8/24" {
-			t.Errorf("the address is %s", given.Four)
-		}
-		n := overlay("more")
+	It("skips pools that overlap links of the machine, and fails if no pool is left", func() {
+		m := begin(pooled, "")
+		addLink("obstacle0", "10.64.0.77/25")
+		m.initial = links("")
+		m.network(fromPool("net", "acme.com/overlay"))
+		Expect(m.endpoint(engine.Endpoint{Network: "net", Name: "one"}).Four).To(Equal("10.65.0.8/24"), "an address of the second pool")
+		n := fromPool("more", "acme.com/overlay")
 		n.Driver = "graft"
-		_, err := w.NewNetwork(n)
-		w.refused("a network without a pool that is free", err, "subnet")
-		w.try("deleting", w.DeleteEndpoint("net", "one"))
-		w.remove("net")
+		_, err := m.NewNetwork(n)
+		expectRefused("a network without a free pool", err, "subnet")
+		m.deleteEndpoints("net", "one")
+		m.deleteNetworks("net")
 
-		// addresses that were held until now are released, and can be requested by name
-		n = overlay("named")
+		By("requesting a range of the first pool that does not overlap")
+		n = fromPool("named", "acme.com/overlay")
 		n.Four = []engine.Pool{{Subnet: "10.64.0.0/24", Range: "10.64.0.128/25"}}
-		w.network(n)
-		if given := w.endpoint(engine.Endpoint{Network: "named", Name: "one"}); !strings.HasPrefix(given.Four, "10.64.0.1") || given.Four < "10.64.0.128" {
-			t.Errorf("the address of the range is %s", given.Four)
-		}
-		w.try("deleting", w.DeleteEndpoint("named", "one"))
-		w.remove("named")
-		w.clean()
+		m.network(n)
+		Expect(m.endpoint(engine.Endpoint{Network: "named", Name: "one"}).Four).To(MatchRegexp(`^10\.64\.0\.(12[89]|1[3-9]\d)/24$`))
+		m.deleteEndpoints("named", "one")
+		m.deleteNetworks("named")
+		m.expectClean()
 	})
-}
 
-// obstacle creates a link with an address, and returns a function that removes it.
-func obstacle(t *testing.T, name, address string) (remove func()) {
-	t.Helper()
-	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "p"}
-	if err := netlink.LinkAdd(link); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{name, name + "p"} {
-		found, err := netlink.LinkByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := netlink.LinkSetUp(found); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if address != "" {
-		parsed, err := netlink.ParseAddr(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := netlink.AddrAdd(link, parsed); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return func() {
-		if err := netlink.LinkDel(link); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestPoolExhausted allocates all addresses of a pool, one of them auxiliary, and gets an error afterwards. The
-// auxiliary one is not freed as forgotten.
-func TestPoolExhausted(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, sweeping)
-		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/spare"},
-			Options: map[string]string{"profile": "acme.com/spare"},
-			Four:    []engine.Pool{{Subnet: "10.65.0.0/24", Auxiliary: map[string]string{"router": "10.65.0.9"}}}}
-		w.network(n)
-		var given []string
+	It("reports an exhausted pool, and keeps its auxiliary address during sweeps", func() {
+		m := begin(pooled, sweeping)
+		n := fromPool("net", "acme.com/spare")
+		n.Four = []engine.Pool{{Subnet: "10.65.0.0/24", Auxiliary: map[string]string{"router": "10.65.0.9"}}}
+		m.network(n)
+		var allocated []string
 		for _, name := range []string{"a", "b", "c"} {
-			given = append(given, w.endpoint(engine.Endpoint{Network: "net", Name: name}).Four)
+			allocated = append(allocated, m.endpoint(engine.Endpoint{Network: "net", Name: name}).Four)
 		}
-		if diff := cmp.Diff([]string{"10.65.0.8/24", "10.65.0.10/24", "10.65.0.11/24"}, given); diff != "" {
-			t.Errorf("given (-want +got)\n%s", diff)
-		}
-		time.Sleep(3500 * time.Millisecond) // more than two sweeps, and the grace
-		_, err := w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "d"})
-		w.refused("one more", err, "exhausted")
-		for _, name := range []string{"a", "b", "c"} {
-			w.try("deleting", w.DeleteEndpoint("net", name))
-		}
-		w.remove("net")
-		w.clean()
+		Expect(allocated).To(Equal([]string{"10.65.0.8/24", "10.65.0.10/24", "10.65.0.11/24"}))
+		time.Sleep(afterSweeps)
+		_, err := m.CreateEndpoint(engine.Endpoint{Network: "net", Name: "d"})
+		expectRefused("a fourth endpoint", err, "exhausted")
+		m.deleteEndpoints("net", "a", "b", "c")
+		m.deleteNetworks("net")
+		m.expectClean()
 	})
-}
 
-// TestGatewayFromPool uses a pool without a gateway: one of its addresses becomes the permanent gateway of the machine.
-func TestGatewayFromPool(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, sweeping)
-		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"pool": "small"}}
-		w.network(n)
-		time.Sleep(3500 * time.Millisecond)
-		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
-		seen := one.one()
-		if diff := cmp.Diff(view{"eth0", seen.MAC, 1500, []string{"10.66.0.2/29"}, []string{"default via 10.66.0.1"}}, seen); diff != "" {
-			t.Errorf("the container sees (-want +got)\n%s", diff)
-		}
-		one.reaches(&box{t: t}, "10.66.0.1/29")
-		w.active = []string{one.id}
-		w.again()
-		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
-		one.reaches(other, "10.66.0.3/29")
-		w.detach("net", "one", "other")
-		w.remove("net")
-		w.clean()
+	It("allocates the gateway of a pool without one, and keeps it during sweeps and restarts of Docker", func() {
+		m := begin(pooled, sweeping)
+		m.network(engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"pool": "small"}})
+		time.Sleep(afterSweeps)
+		_, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
+		got := one.onlyInterface()
+		Expect(got).To(Equal(view{"eth0", got.MAC, 1500, []string{"10.66.0.2/29"}, []string{"default via 10.66.0.1"}}))
+		one.expectReach(host, "10.66.0.1/29")
+		m.active = []string{one.id}
+		m.restartController()
+		_, other := m.container(engine.Endpoint{Network: "net", Name: "other"})
+		one.expectReach(other, "10.66.0.3/29")
+		m.deleteContainers("net", "one", "other")
+		m.deleteNetworks("net")
+		m.expectClean()
 	})
-}
 
-// TestEndpointsOwnAddresses has endpoints that own their addresses: the IPAM driver is null.
-func TestEndpointsOwnAddresses(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, pooled, "")
-		w.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})
-		made, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
-		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other"})
-		seen := one.one()
-		want := view{"eth0", seen.MAC, 1450, []string{"10.64.0.2/24", "fd00:64::2/64"},
-			[]string{"10.112.0.0/12", "10.96.0.0/12 via 10.64.0.254", "default via 10.64.0.1", "default6 via fd00:64::1"}}
-		if diff := cmp.Diff(want, seen); diff != "" || !strings.HasPrefix(made.MAC, "0a:58:") {
-			t.Errorf("the container sees (-want +got)\n%s", diff)
+	It("leaves addresses to the network driver with the IPAM driver null", func() {
+		m := begin(pooled, "")
+		m.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})
+		created, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
+		_, other := m.container(engine.Endpoint{Network: "net", Name: "other"})
+		got := one.onlyInterface()
+		Expect(created.MAC).To(HavePrefix("0a:58:"), "the MAC address that Docker reports")
+		Expect(got).To(Equal(view{"eth0", got.MAC, 1450, []string{"10.64.0.2/24", "fd00:64::2/64"}, overlayRoutes}))
+		for _, address := range other.onlyInterface().Addresses {
+			one.expectReach(other, address)
 		}
-		for _, address := range other.one().Addresses {
-			one.reaches(other, address)
-		}
-		if owners := w.owners(); len(owners) != 2 || !strings.HasPrefix(owners[0], "docker/endpoint/") {
-			t.Errorf("the ledger has %q", owners)
-		}
-		w.detach("net", "one", "other")
-		w.empty()
-		w.remove("net")
-		w.clean()
+		Expect(m.allocations()).To(HaveExactElements(HavePrefix("docker/endpoint/"), HavePrefix("docker/endpoint/")), "the ledger")
+		m.deleteContainers("net", "one", "other")
+		m.expectNoAllocations()
+		m.deleteNetworks("net")
+		m.expectClean()
 	})
-}
+})

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// The types of ICMP's messages (RFC 792 and RFC 4443).
+// Types of ICMP messages (RFC 792 and RFC 4443).
 const (
 	echoRequest, echoReply       = 8, 0
 	echoRequestSix, echoReplySix = 128, 129
 )
 
-// ping sends an echo request from the calling thread's namespace, and waits for the answer.
+// ping sends an echo request in the namespace of the calling thread. It fails if there is no answer within half a second.
 func ping(ctx context.Context, ip net.IP) error {
 	protocol, request, reply := "ip4:icmp", byte(echoRequest), byte(echoReply)
 	if ip.To4() == nil {
@@ -31,14 +31,14 @@ func ping(ctx context.Context, ip net.IP) error {
 	}
 	c, ok := dialed.(*net.IPConn)
 	if !ok {
-		return fmt.Errorf("a %T", dialed)
+		return fmt.Errorf("unexpected connection of type %T", dialed)
 	}
 	defer func() { _ = c.Close() }()
 	if err := c.SetDeadline(time.Now().Add(500 * time.Millisecond)); err != nil {
 		return err
 	}
 	message := append([]byte{request, 0, 0, 0, 0x47, 0x72, 0, 1}, "graft"...)
-	if ip.To4() != nil { // of IPv6 the kernel makes it
+	if ip.To4() != nil { // the kernel computes the checksum of ICMPv6
 		binary.BigEndian.PutUint16(message[2:], checksum(message))
 	}
 	if _, err := c.Write(message); err != nil {
@@ -46,7 +46,7 @@ func ping(ctx context.Context, ip net.IP) error {
 	}
 	answer := make([]byte, 1500)
 	for {
-		length, _, err := c.ReadFromIP(answer) // without the header of IPv4
+		length, _, err := c.ReadFromIP(answer) // without the IPv4 header
 		if err != nil {
 			return fmt.Errorf("no answer to an echo request: %w", err)
 		}
@@ -56,13 +56,13 @@ func ping(ctx context.Context, ip net.IP) error {
 	}
 }
 
-// checksum is that of the Internet (RFC 1071).
-func checksum(of []byte) uint16 {
+// checksum returns the Internet checksum (RFC 1071).
+func checksum(message []byte) uint16 {
 	var sum uint32
-	for i := 0; i < len(of); i += 2 {
-		pair := uint32(of[i]) << 8
-		if i+1 < len(of) {
-			pair |= uint32(of[i+1])
+	for i := 0; i < len(message); i += 2 {
+		pair := uint32(message[i]) << 8
+		if i+1 < len(message) {
+			pair |= uint32(message[i+1])
 		}
 		sum += pair
 	}

@@ -5,39 +5,38 @@
 package libnetwork
 
 import (
-	"strings"
-	"testing"
+	"os"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestSecondServerRefused starts a second server with its own ledger next to the first one. It ends and changes
-// nothing.
-func TestSecondServerRefused(t *testing.T) {
-	each(t, func(t *testing.T, version string) {
-		w := begin(t, version, document, "")
-		w.network(engine.Network{Name: "net", Four: four})
-		_, one := w.attach(engine.Endpoint{Network: "net", Name: "one"})
-		made, two := w.attach(engine.Endpoint{Network: "net", Name: "two"})
-		before := w.links("")
-		for name, driver := range map[string]string{"the same socket": "graft", "another socket": "other"} {
-			t.Run(name, func(t *testing.T) {
-				second := &server{t: t, driver: driver, folder: t.TempDir(), log: &log{}}
-				second.write("profile.yaml", document)
-				second.write("config.yaml", configured(second.folder, `[{address: "unix:///run/docker/plugins/`+driver+`.sock", contracts: [docker]}]`))
-				second.launch()
-				<-second.ended
-				if said := second.log.String(); second.process.ProcessState.ExitCode() == 0 || !strings.Contains(said, "another process manages Docker's links") {
-					t.Errorf("want an error, got status %d and\n%s", second.process.ProcessState.ExitCode(), said)
-				}
-			})
-		}
-		if after := w.links(""); after != before {
-			t.Errorf("the links were %s, and are %s", before, after)
-		}
-		one.reaches(two, made.Four)
-		w.detach("net", "one", "two")
-		w.remove("net")
-		w.clean()
-	})
-}
+var _ = Describe("a second server with a ledger of its own", func() {
+	for _, c := range []struct{ title, driver string }{{"the same socket", "graft"}, {"another socket", "other"}} {
+		It("exits without changes to the links of the first one, on "+c.title, func() {
+			m := begin(linksOnly, "")
+			m.network(engine.Network{Name: "net", Four: four})
+			_, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
+			created, two := m.container(engine.Endpoint{Network: "net", Name: "two"})
+			before := links("")
+
+			folder, err := os.MkdirTemp("/run", "g")
+			Expect(err).NotTo(HaveOccurred())
+			second := &server{driver: c.driver, folder: folder, log: &log{}}
+			second.write("profile.yaml", linksOnly)
+			second.write("config.yaml", configurationOf(folder, `[{address: "unix:///run/docker/plugins/`+c.driver+`.sock", contracts: [docker]}]`))
+			second.launch()
+			Eventually(second.ended).Should(BeClosed(), "the second server exits")
+			Expect(second.process.ProcessState.ExitCode()).NotTo(BeZero(), "the exit status of the second server")
+			Expect(second.log.String()).To(ContainSubstring("another process manages Docker's links"))
+
+			Expect(links("")).To(Equal(before), "the links after the second server")
+			one.expectReach(two, created.Four)
+			m.deleteContainers("net", "one", "two")
+			m.deleteNetworks("net")
+			m.expectClean()
+		})
+	}
+})

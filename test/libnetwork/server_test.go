@@ -16,17 +16,16 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
 )
 
-// patience bounds every wait.
-const patience = time.Minute
-
-// configuration is that of a server: $F is its folder, $L its listeners.
-const configuration = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+// serverConfiguration has the placeholders $F for the folder of the server and $L for its listeners.
+const serverConfiguration = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
 node: worker-1
 profiles: {paths: [$F/profile.yaml]}
@@ -37,45 +36,38 @@ metrics: {address: "0"}
 logging: {level: info, format: text}
 `
 
-// configured is the configuration of a server in a folder, with listeners.
-func configured(folder, listeners string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(configuration, "$L", listeners), "$F", folder)
+// configurationOf returns the configuration of a server in a folder with listeners.
+func configurationOf(folder, listeners string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(serverConfiguration, "$L", listeners), "$F", folder)
 }
 
-// server is one graft-network-provider, which Docker knows as a driver.
+// server is a process of graft-network-provider, which Docker knows as a driver.
 type server struct {
-	t       *testing.T
 	driver  string
 	folder  string
-	space   string // the file of its network namespace; empty: this one
+	space   string // the file of its network namespace; empty for this one
 	log     *log
 	process *exec.Cmd
 	ended   chan struct{}
 }
 
-// serve starts a server with a document, and more lines of its configuration.
-func serve(t *testing.T, driver, space, document, more string) *server {
-	t.Helper()
+// serve starts a server with a profile and additional lines of configuration. The server stops at the end of the spec.
+func serve(driver, space, profile, configuration string) *server {
+	GinkgoHelper()
 	folder, err := os.MkdirTemp("/run", "g")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{t: t, driver: driver, folder: folder, space: space, log: &log{}}
-	s.write("profile.yaml", document)
-	s.write("config.yaml", configured(folder, `[{address: "unix:///run/docker/plugins/`+driver+`.sock", contracts: [docker]}]`)+more)
-	if err := os.MkdirAll("/run/docker/plugins", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
+	s := &server{driver: driver, folder: folder, space: space, log: &log{}}
+	s.write("profile.yaml", profile)
+	s.write("config.yaml", configurationOf(folder, `[{address: "unix:///run/docker/plugins/`+driver+`.sock", contracts: [docker]}]`)+configuration)
+	Expect(os.MkdirAll("/run/docker/plugins", 0o755)).To(Succeed())
 	s.start()
-	t.Cleanup(func() {
-		s.stop()
-		for _, never := range []string{"panic", "goroutine ", "DATA RACE", "is it the right ledger"} {
-			if strings.Contains(s.log.String(), never) {
-				t.Errorf("the log contains %q", never)
-			}
+	DeferCleanup(func() {
+		if CurrentSpecReport().Failed() {
+			AddReportEntry("the log of the server", s.log.String())
 		}
-		if t.Failed() {
-			t.Logf("the server said\n%s", s.log)
+		s.stop()
+		for _, unwanted := range []string{"panic", "goroutine ", "DATA RACE", "is it the right ledger"} {
+			Expect(s.log.String()).NotTo(ContainSubstring(unwanted), "the log of the server")
 		}
 	})
 	return s
@@ -83,90 +75,72 @@ func serve(t *testing.T, driver, space, document, more string) *server {
 
 // write writes a file into the folder.
 func (s *server) write(name, text string) {
-	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
+	GinkgoHelper()
+	Expect(os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600)).To(Succeed())
 }
 
-// socket is where Docker finds the driver.
+// socket returns the path at which Docker finds the driver.
 func (s *server) socket() string { return "/run/docker/plugins/" + s.driver + ".sock" }
 
-// start starts the program, and waits until it answers.
+// start starts the program and waits until it answers.
 func (s *server) start() {
-	s.t.Helper()
+	GinkgoHelper()
 	s.launch()
-	s.ready()
+	Eventually(func() int {
+		select {
+		case <-s.ended:
+			StopTrying("the server has exited; its log:\n" + s.log.String()).Now()
+		default:
+		}
+		return s.capabilities()
+	}).Should(Equal(http.StatusOK), "the status of the server's answer")
 }
 
 // launch starts the program.
 func (s *server) launch() {
-	s.t.Helper()
-	s.process = exec.CommandContext(context.WithoutCancel(s.t.Context()), provider, "--config", filepath.Join(s.folder, "config.yaml"))
+	GinkgoHelper()
+	s.process = exec.Command(provider, "--config", filepath.Join(s.folder, "config.yaml")) //nolint:noctx // it outlives nodes of a spec
 	s.process.Stdout, s.process.Stderr = s.log, s.log
 	ended := make(chan struct{})
-	if err := namespace.Start(s.space, s.process, func() { close(ended) }); err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(namespace.Start(s.space, s.process, func() { close(ended) })).To(Succeed())
 	s.ended = ended
 }
 
-// ready waits until the program answers.
-func (s *server) ready() {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if status, _ := s.post("NetworkDriver.GetCapabilities", ""); status == http.StatusOK {
-			return
-		}
-		select {
-		case <-s.ended:
-			s.t.Fatalf("the server exited unexpectedly; its output:\n%s", s.log)
-		default:
-		}
-	}
-	s.t.Fatalf("the server does not answer; its output:\n%s", s.log)
-}
-
-// post makes a call as the client does; status 0: there was no answer.
-func (s *server) post(method, body string) (status int, answer string) {
+// capabilities sends a request as the controller does. It returns the status, or 0 without an answer.
+func (s *server) capabilities() int {
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", s.socket())
 		},
 	}}
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, "http://plugin.moby.localhost/"+method, strings.NewReader(body))
+	response, err := client.Post("http://plugin.moby.localhost/NetworkDriver.GetCapabilities", "", nil)
 	if err != nil {
-		s.t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, ""
+		return 0
 	}
 	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		return 0, ""
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return 0
 	}
-	return response.StatusCode, string(raw)
+	return response.StatusCode
 }
 
 // signal sends a signal to the program.
 func (s *server) signal(number syscall.Signal) {
-	if err := s.process.Process.Signal(number); err != nil {
-		s.t.Error(err)
-	}
+	GinkgoHelper()
+	Expect(s.process.Process.Signal(number)).To(Succeed())
 }
 
-// kill ends the program at once, and waits until it is gone.
+// kill kills the program and waits until it has ended.
 func (s *server) kill() {
+	GinkgoHelper()
 	s.signal(syscall.SIGKILL)
 	<-s.ended
 }
 
-// stop asks the program to end; it must do so without a fault.
+// stop terminates the program if it runs. It expects the exit status 0.
 func (s *server) stop() {
-	s.t.Helper()
+	GinkgoHelper()
 	select {
 	case <-s.ended:
 		return
@@ -176,24 +150,20 @@ func (s *server) stop() {
 	select {
 	case <-s.ended:
 	case <-time.After(patience):
-		s.signal(syscall.SIGQUIT)
+		s.signal(syscall.SIGQUIT) // it logs its goroutines
 		<-s.ended
-		s.t.Errorf("the server does not exit; its output:\n%s", s.log)
+		Fail("the server does not exit after SIGTERM; its log:\n" + s.log.String())
 	}
-	if status := s.process.ProcessState.ExitCode(); status != 0 {
-		s.t.Errorf("the server exited with %d; its output:\n%s", status, s.log)
-	}
+	Expect(s.process.ProcessState.ExitCode()).To(BeZero(), "the exit status of the server; its log:\n%s", s.log)
 }
 
-// ledger runs graft ledger with the server, and returns its output.
+// ledger runs `graft ledger` with the server and returns its output.
 func (s *server) ledger(arguments ...string) string {
-	s.t.Helper()
-	command := exec.CommandContext(s.t.Context(), graft, append(append([]string{"ledger"}, arguments...), "--server=unix://"+filepath.Join(s.folder, "admin.sock"))...)
-	said, err := command.CombinedOutput()
-	if err != nil {
-		s.t.Errorf("graft ledger %s: %v: %s", strings.Join(arguments, " "), err, said)
-	}
-	return strings.TrimSpace(string(said))
+	GinkgoHelper()
+	arguments = append(append([]string{"ledger"}, arguments...), "--server=unix://"+filepath.Join(s.folder, "admin.sock"))
+	output, err := exec.Command(graft, arguments...).CombinedOutput() //nolint:noctx // it has its own deadline
+	Expect(err).NotTo(HaveOccurred(), "graft %s: %s", strings.Join(arguments, " "), output)
+	return strings.TrimSpace(string(output))
 }
 
 // log is the output of a program.
@@ -209,7 +179,7 @@ func (l *log) Write(text []byte) (int, error) {
 	return l.text.Write(text)
 }
 
-// String is all of it.
+// String returns the whole output.
 func (l *log) String() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -183,8 +183,8 @@ NO DOCKERD: %v.
 
 There are no containers then. The network controllers of Docker Engine 28 and 29, built from their Go modules, make networks through
 the provider's socket instead, with two sandboxes on each. This is a part of `+"`make test-libnetwork`.\n", why)
-	command := exec.CommandContext(ctx, "make", "--no-print-directory", "test-libnetwork",
-		"TESTFLAGS=-v -count=1 -run '^(TestBridge|TestAddressesFromPools|TestMachineReboots)$$'")
+	command := exec.CommandContext(ctx, "make", "--no-print-directory", "test-libnetwork", "TESTFLAGS=-v -count=1 -ginkgo.v",
+		"FOCUS=^(a bridge|the IPAM driver|a reboot of the machine) ")
 	command.Stdout, command.Stderr = d, d
 	return command.Run()
 }

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package uml runs a program under user-mode Linux: a kernel with every kind of link, ipvlan and VLAN among them, as a
-// process of a machine whose own kernel may have none. The guest sees the files of the machine, cannot write them, and
-// is gone when the program has ended.
+// Package uml runs a program in a guest of user-mode Linux, a kernel that is a process. Its modules have all kinds of
+// links, such as ipvlan and VLANs, which the kernel of the machine may lack. The guest reads the files of the machine,
+// but cannot write them. It ends with the program.
 //
-// It needs a C compiler, see testdata/xstate.c. It knows nothing of the product. A test that uses it is the guest's first process, too: its TestMain calls [Guest].
-// Linux only. Enter at [Run].
+// The package needs Linux and a C compiler (testdata/xstate.c says why). The test's program is also the first process of
+// the guest: its TestMain calls [Guest]. Start reading at [Run].
 package uml

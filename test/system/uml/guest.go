@@ -19,21 +19,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folderVariable names the shared folder to the guest, where it stands at shared.
+// folderVariable has the path of the shared folder. The guest mounts it at shared.
 const (
 	folderVariable = "GRAFT_UML_FOLDER"
 	shared         = "/mnt/shared"
 )
 
-// Guest does the job of a guest and turns it off, if this process is a guest's first one; otherwise it returns at once.
-// TestMain calls it before anything else.
+// Guest runs the job and turns the guest off if this process is the first one of a guest. Otherwise it returns.
+// TestMain calls it first.
 func Guest() {
 	folder := os.Getenv(folderVariable)
 	if os.Getpid() != 1 || folder == "" {
 		return
 	}
 	if err := mount(folder); err != nil {
-		fmt.Fprintln(os.Stderr, err) // the console is all that there is
+		fmt.Fprintln(os.Stderr, err) // the kernel shows it on the console
 	} else if err := report(work()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -41,7 +41,7 @@ func Guest() {
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// mount makes the file systems of the guest: what belongs to a kernel, what can be written, and the shared folder.
+// mount mounts the file systems of the kernel, writable folders, and the shared folder.
 func mount(folder string) error {
 	for _, m := range []struct{ kind, at, data string }{
 		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""}, {"tmpfs", "/run", "mode=755"},
@@ -49,7 +49,7 @@ func mount(folder string) error {
 		{"tmpfs", "/mnt", "mode=755"}, {"tmpfs", "/var/lib", "mode=755"}, {"hostfs", shared, folder},
 	} {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
-			return fmt.Errorf("making %s: %w", m.at, err)
+			return fmt.Errorf("creating %s: %w", m.at, err)
 		}
 		// the kernel has mounted /dev
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, m.data); err != nil && !errors.Is(err, unix.EBUSY) {
@@ -78,10 +78,10 @@ func work() error {
 	}
 	out, err := os.Create(filepath.Join(shared, outputFile))
 	if err != nil {
-		return fmt.Errorf("making a place for what the program says: %w", err)
+		return fmt.Errorf("creating the file for the output: %w", err)
 	}
 	defer func() { _ = out.Close() }()
-	c := exec.Command(filepath.Join(shared, job.Command[0]), job.Command[1:]...) //nolint:noctx // the machine ends it, and with it all
+	c := exec.Command(filepath.Join(shared, job.Command[0]), job.Command[1:]...) //nolint:noctx // the machine stops the whole guest
 	c.Dir, c.Stdout, c.Stderr = filepath.Dir(c.Path), out, out
 	c.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}, job.Env...)
 	if job.First {
@@ -90,20 +90,20 @@ func work() error {
 	return c.Run()
 }
 
-// become makes this process the command; it comes back only where that cannot be.
+// become replaces this process by the command. It returns only if that fails.
 func become(c *exec.Cmd, out *os.File) error {
 	if err := os.Chdir(c.Dir); err != nil {
-		return fmt.Errorf("becoming the command: %w", err)
+		return fmt.Errorf("executing the command: %w", err)
 	}
 	for _, standard := range []int{1, 2} {
 		if err := unix.Dup3(int(out.Fd()), standard, 0); err != nil {
-			return fmt.Errorf("becoming the command: %w", err)
+			return fmt.Errorf("executing the command: %w", err)
 		}
 	}
-	return fmt.Errorf("becoming the command: %w", unix.Exec(c.Path, c.Args, c.Env))
+	return fmt.Errorf("executing the command: %w", unix.Exec(c.Path, c.Args, c.Env))
 }
 
-// report leaves the status to the machine.
+// report writes the exit status, or the error, for the machine.
 func report(err error) error {
 	status := "0"
 	var exit *exec.ExitError
@@ -116,20 +116,20 @@ func report(err error) error {
 	return os.WriteFile(filepath.Join(shared, statusFile), []byte(status), 0o600)
 }
 
-// up brings up an interface.
+// up sets an interface up.
 func up(name string) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("bringing %s up: %w", name, err)
+		return fmt.Errorf("setting %s up: %w", name, err)
 	}
 	defer func() { _ = unix.Close(socket) }()
 	request, err := unix.NewIfreq(name)
 	if err != nil {
-		return fmt.Errorf("bringing %s up: %w", name, err)
+		return fmt.Errorf("setting %s up: %w", name, err)
 	}
 	request.SetUint16(uint16(net.FlagUp) | unix.IFF_UP)
 	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request); err != nil {
-		return fmt.Errorf("bringing %s up: %w", name, err)
+		return fmt.Errorf("setting %s up: %w", name, err)
 	}
 	return nil
 }

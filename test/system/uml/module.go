@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// modules is where Debian keeps those of user-mode Linux, in a folder for each release.
+// modules is Debian's folder of kernel modules for user-mode Linux. It has a folder for each release.
 const modules = "/usr/lib/uml/modules"
 
-// load puts modules into the kernel, each after those that it needs.
+// load inserts modules into the kernel, each after its dependencies.
 func load(names []string) error {
 	folder, err := release()
 	if err != nil {
@@ -28,13 +28,13 @@ func load(names []string) error {
 	}
 	raw, err := os.ReadFile(filepath.Join(folder, "modules.dep"))
 	if err != nil {
-		return fmt.Errorf("reading which modules there are: %w", err)
+		return fmt.Errorf("reading the list of modules: %w", err)
 	}
 	files := dependencies(string(raw))
 	for _, name := range names {
 		chain, ok := files[name]
 		if !ok {
-			return fmt.Errorf("loading modules: there is no %s in %s", name, folder)
+			return fmt.Errorf("loading modules: there is no kernel module %s in %s", name, folder)
 		}
 		for _, file := range chain {
 			if err := insert(filepath.Join(folder, file)); err != nil {
@@ -45,16 +45,16 @@ func load(names []string) error {
 	return nil
 }
 
-// release is the folder of the modules of the kernel that runs.
+// release returns the folder of the running kernel.
 func release() (string, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
-		return "", fmt.Errorf("asking for the kernel's release: %w", err)
+		return "", fmt.Errorf("reading the kernel's release: %w", err)
 	}
 	return filepath.Join(modules, unix.ByteSliceToString(name.Release[:])), nil
 }
 
-// dependencies reads modules.dep: the files that each module needs, by its name, in the order in which they are loaded.
+// dependencies parses modules.dep. It returns the files of each module and its dependencies, in loading order.
 func dependencies(text string) map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -69,7 +69,7 @@ func dependencies(text string) map[string][]string {
 	return all
 }
 
-// insert puts one file into the kernel. One that is there already is well.
+// insert inserts a module into the kernel. It succeeds if the kernel has it already.
 func insert(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -22,46 +22,46 @@ import (
 	"syscall"
 )
 
-// ErrMissing means that there is no user-mode Linux; hack/system/packages.sh installs it.
+// ErrMissing means that user-mode Linux is not installed. hack/system/packages.sh installs it.
 var ErrMissing = errors.New("no linux.uml in PATH: run hack/system/packages.sh as root")
 
-// The files of the folder that a guest shares with its machine.
+// Files of the folder that the guest shares with the machine.
 const (
 	jobFile    = "job.json"
 	statusFile = "status"
 	outputFile = "output"
 )
 
-// Job is what a guest does.
+// Job is a program to run in a guest.
 type Job struct {
-	// Command is a program of Files, and its arguments. It is run where it stands.
+	// Command is a program of Files, with arguments. Its working directory is its folder.
 	Command []string
-	// Files are those of the machine that the command needs, by the names that they have in the guest, which may be in
-	// folders.
+	// Files maps paths in the shared folder to files of the machine.
 	Files map[string]string `json:"-"`
-	// First says that the command takes the place of the guest's first process, as systemd must. It leaves its status in
-	// the file "status" of the folder at /mnt/shared, where the others leave what they say, and turns the guest off.
+	// First makes the command the first process of the guest, as systemd needs it. The command writes its exit status to
+	// /mnt/shared/status and turns the guest off.
 	First bool
-	// Modules are loaded into the guest's kernel before, with all that they need.
+	// Modules are kernel modules to load before, with their dependencies.
 	Modules []string
-	// Env is added to the little that there is: PATH, HOME and TMPDIR.
+	// Env is added to PATH, HOME and TMPDIR.
 	Env []string
-	// Memory is the guest's, in megabytes; 0: 768.
+	// Memory is the memory of the guest in megabytes; 0 means 768.
 	Memory int `json:"-"`
 }
 
-// Failed reports that a job's program ended with a status that is not 0.
+// Failed is the exit status of a job's program, if it is not 0.
 type Failed struct {
 	Status int
 }
 
-// Error is for people.
+// Error implements error.
 func (f *Failed) Error() string {
 	return fmt.Sprintf("the program ended with status %d", f.Status)
 }
 
-// Run boots a guest, which does the job, and waits until it is off, or the context ends it. What the program printed is
-// written to out; if it failed, what the guest's kernel said as well.
+// Run boots a guest that runs the job, and waits until the guest is off or the context ends. It writes the output of the
+// program to out, and the messages of the kernel if the program failed. It returns a [Failed] for an exit status other
+// than 0.
 func Run(ctx context.Context, job Job, out io.Writer) error {
 	kernel, err := exec.LookPath("linux.uml")
 	if err != nil {
@@ -69,29 +69,29 @@ func Run(ctx context.Context, job Job, out io.Writer) error {
 	}
 	folder, err := os.MkdirTemp("", "graft-uml-")
 	if err != nil {
-		return fmt.Errorf("making a folder for the guest: %w", err)
+		return fmt.Errorf("creating a folder for the guest: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	if err := prepare(folder, job); err != nil {
 		return err
 	}
-	said, ended := boot(ctx, kernel, folder, job.Memory)
+	messages, ended := boot(ctx, kernel, folder, job.Memory)
 	if err := copyOut(out, filepath.Join(folder, outputFile)); err != nil {
 		return err
 	}
 	status, err := os.ReadFile(filepath.Join(folder, statusFile))
 	if err != nil {
-		err = errors.Join(errors.New("running a guest: it went without a status"), ended, ctx.Err())
+		err = errors.Join(errors.New("running a guest: it ended without a status"), ended, ctx.Err())
 	} else {
 		err = judge(string(status))
 	}
 	if err != nil {
-		fmt.Fprintf(out, "\n--- what the guest's kernel said ---\n%s", said)
+		fmt.Fprintf(out, "\n--- messages of the guest's kernel ---\n%s", messages)
 	}
 	return err
 }
 
-// judge makes an error of a status: a number, or what the guest could not do.
+// judge returns the error of a status, which is a number or the error message of the guest.
 func judge(status string) error {
 	number, err := strconv.Atoi(strings.TrimSpace(status))
 	switch {
@@ -103,7 +103,7 @@ func judge(status string) error {
 	return nil
 }
 
-// prepare fills the shared folder.
+// prepare writes the job and its files into the shared folder.
 func prepare(folder string, job Job) error {
 	raw, err := json.Marshal(job)
 	if err != nil {
@@ -114,18 +114,18 @@ func prepare(folder string, job Job) error {
 	}
 	for name, path := range job.Files {
 		if err := copyFile(filepath.Join(folder, name), path); err != nil {
-			return fmt.Errorf("handing over %s: %w", name, err)
+			return fmt.Errorf("copying %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// copyFile copies a file, or makes a link to it where that can be had: programs are big.
+// copyFile links a file, or copies it if that fails. Programs are large.
 func copyFile(to, from string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
 	}
-	from, err := filepath.EvalSymlinks(from) // there is nothing in the guest's /tmp
+	from, err := filepath.EvalSymlinks(from) // the guest has another /tmp
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func copyFile(to, from string) error {
 	return errors.Join(err, target.Close())
 }
 
-// registers is the source of the library that the kernel loads first; it explains why.
+// registers is the source of a library that the kernel loads first. Its comment says why.
 //
 //go:embed testdata/xstate.c
 var registers []byte
@@ -161,11 +161,11 @@ func buildRegisters(ctx context.Context, folder string) (string, error) {
 	return library, nil
 }
 
-// boot runs the kernel until it ends, and returns what it said. All its processes end with it.
+// boot runs the kernel and returns its messages. It kills all processes of the guest at the end.
 func boot(ctx context.Context, kernel, folder string, memory int) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("finding the guest's first program: %w", err)
+		return "", fmt.Errorf("finding this program: %w", err)
 	}
 	if memory == 0 {
 		memory = 768
@@ -174,19 +174,19 @@ func boot(ctx context.Context, kernel, folder string, memory int) (string, error
 	if err != nil {
 		return "", err
 	}
-	var said bytes.Buffer
+	var messages bytes.Buffer
 	c := exec.CommandContext(ctx, kernel, fmt.Sprintf("mem=%dM", memory), "root=/dev/root", "rootfstype=hostfs",
 		"rootflags=/", "ro", "quiet",
 		"panic=-1", "con=null", "con0=null,fd:1", "ssl=null", "init="+self, folderVariable+"="+folder)
-	c.Stdout, c.Stderr = &said, &said
+	c.Stdout, c.Stderr = &messages, &messages
 	c.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH"), "LD_PRELOAD=" + library}
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	err = c.Run()
 	if c.Process != nil {
-		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // what it has left
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // processes that are left
 	}
-	return said.String(), err
+	return messages.String(), err
 }
 
 func copyOut(out io.Writer, path string) error {
@@ -195,11 +195,11 @@ func copyOut(out io.Writer, path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading what the program said: %w", err)
+		return fmt.Errorf("reading the output of the program: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	if _, err := io.Copy(out, f); err != nil {
-		return fmt.Errorf("reading what the program said: %w", err)
+		return fmt.Errorf("reading the output of the program: %w", err)
 	}
 	return nil
 }

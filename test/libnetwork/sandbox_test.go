@@ -12,20 +12,21 @@ import (
 	"io"
 	"net"
 	"slices"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// box is a sandbox, seen from inside. The one without a key is this machine.
-type box struct {
-	t       *testing.T
-	id, key string
-}
+// sandbox is the network namespace of a container. The one without a key is the machine's.
+type sandbox struct{ id, key string }
 
-// view is an interface as a container sees it. Addresses and routes are sorted, without those that the kernel adds.
+// host is the namespace of the machine.
+var host = &sandbox{}
+
+// view is an interface as a container sees it. Addresses and routes are sorted. Routes of the kernel are left out.
 type view struct {
 	Name, MAC string
 	MTU       int
@@ -33,10 +34,10 @@ type view struct {
 	Routes    []string
 }
 
-// see gives the interfaces of the sandbox, but for the loopback interface, in the order of their names.
-func (b *box) see() (views []view) {
-	b.t.Helper()
-	err := within(b.key, func() error {
+// interfaces returns the interfaces of the sandbox except the loopback interface, sorted by name.
+func (s *sandbox) interfaces() (views []view) {
+	GinkgoHelper()
+	Expect(within(s.key, func() error {
 		links, err := netlink.LinkList()
 		if err != nil {
 			return err
@@ -55,25 +56,20 @@ func (b *box) see() (views []view) {
 			views = append(views, v)
 		}
 		return nil
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	})).To(Succeed())
 	slices.SortFunc(views, func(a, b view) int { return cmp.Compare(a.Name, b.Name) })
 	return views
 }
 
-// one returns the only interface.
-func (b *box) one() view {
-	b.t.Helper()
-	all := b.see()
-	if len(all) != 1 {
-		b.t.Fatalf("the sandbox has %d interfaces: %v", len(all), all)
-	}
+// onlyInterface returns the interface of a sandbox that has one.
+func (s *sandbox) onlyInterface() view {
+	GinkgoHelper()
+	all := s.interfaces()
+	Expect(all).To(HaveLen(1), "the interfaces of the sandbox")
 	return all[0]
 }
 
-// addresses are those of a link, but for link-local ones.
+// addresses returns the addresses of a link except link-local ones.
 func addresses(link netlink.Link) (all []string, err error) {
 	found, err := netlink.AddrList(link, netlink.FAMILY_ALL)
 	for _, a := range found {
@@ -85,7 +81,7 @@ func addresses(link netlink.Link) (all []string, err error) {
 	return all, err
 }
 
-// routes are those over a link that the kernel has not made for its addresses.
+// routes returns the routes over a link, without those that the kernel creates for addresses.
 func routes(link netlink.Link) (all []string, err error) {
 	found, err := netlink.RouteList(link, netlink.FAMILY_ALL)
 	for _, r := range found {
@@ -107,34 +103,30 @@ func routes(link netlink.Link) (all []string, err error) {
 	return all, err
 }
 
-// reaches makes sure that another sandbox's address answers a ping and a TCP connection from this one, if not at once: addresses of IPv6 are tentative
-// at first.
-func (b *box) reaches(other *box, address string) {
-	b.t.Helper()
-	if err := b.dial(other, address, 8); err != nil {
-		b.t.Errorf("%s is not reached: %v", address, err)
-	}
+// expectReach expects that an address of another sandbox answers a ping and a TCP connection. It tries several times,
+// because addresses of IPv6 are tentative at first.
+func (s *sandbox) expectReach(other *sandbox, address string) {
+	GinkgoHelper()
+	Expect(s.connect(other, address, 8)).To(Succeed(), "connecting to %s", address)
 }
 
-// apart makes sure that another sandbox's address does not answer.
-func (b *box) apart(other *box, address string) {
-	b.t.Helper()
-	if err := b.dial(other, address, 1); err == nil {
-		b.t.Errorf("%s is reached, and must not be", address)
-	}
+// expectNoReach expects that an address of another sandbox does not answer.
+func (s *sandbox) expectNoReach(other *sandbox, address string) {
+	GinkgoHelper()
+	Expect(s.connect(other, address, 1)).NotTo(Succeed(), "connecting to %s", address)
 }
 
-// dial asks another sandbox's address so often, until it answers.
-func (b *box) dial(other *box, address string, attempts int) error {
+// connect pings an address of another sandbox and exchanges a word over TCP. It returns the error of the last attempt.
+func (s *sandbox) connect(other *sandbox, address string, attempts int) error {
 	ip, _, err := net.ParseCIDR(address)
 	if err != nil {
 		return err
 	}
+	ctx := context.Background()
 	var listener net.Listener
 	if err := within(other.key, func() (err error) {
-		// an address of IPv6 is tentative at first
-		for range 200 {
-			if listener, err = (&net.ListenConfig{}).Listen(b.t.Context(), "tcp", net.JoinHostPort(ip.String(), "0")); err == nil {
+		for range 200 { // an address of IPv6 is tentative at first
+			if listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(ip.String(), "0")); err == nil {
 				return nil
 			}
 			time.Sleep(10 * time.Millisecond)
@@ -154,9 +146,9 @@ func (b *box) dial(other *box, address string, attempts int) error {
 			_ = c.Close()
 		}
 	}()
-	return within(b.key, func() (err error) {
+	return within(s.key, func() (err error) {
 		for range attempts {
-			if err = errors.Join(ping(b.t.Context(), ip), echo(b.t.Context(), listener.Addr().String())); err == nil {
+			if err = errors.Join(ping(ctx, ip), echo(ctx, listener.Addr().String())); err == nil {
 				return nil
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -165,7 +157,7 @@ func (b *box) dial(other *box, address string, attempts int) error {
 	})
 }
 
-// echo sends a word to an address over TCP, and reads it back.
+// echo sends a word to an address over TCP and reads it back.
 func echo(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -178,12 +170,12 @@ func echo(ctx context.Context, address string) error {
 	if _, err := io.WriteString(c, "word"); err != nil {
 		return err
 	}
-	heard := make([]byte, 4)
-	if _, err := io.ReadFull(c, heard); err != nil {
+	answer := make([]byte, 4)
+	if _, err := io.ReadFull(c, answer); err != nil {
 		return err
 	}
-	if string(heard) != "word" {
-		return fmt.Errorf("%q came back", heard)
+	if string(answer) != "word" {
+		return fmt.Errorf("the answer is %q", answer)
 	}
 	return nil
 }
