@@ -70,5 +70,5 @@ func TestLibnetwork(t *testing.T) {
 	if folder := os.Getenv("GRAFT_TEST_REPORTS"); folder != "" {
 		reporter.JUnitReport = filepath.Join(folder, name+".xml")
 	}
-	RunSpecs(t, name, Label("docker"), reporter)
+	RunSpecs(t, name, Label("docker", "network", "slow"), reporter)
 }

@@ -20,19 +20,23 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
-// guestVariable names the file in which a guest leaves its status.
+// guestVariable has the path of the file for the exit status of a guest.
 const guestVariable = "GRAFT_UNITS_GUEST"
 
 func TestMain(m *testing.M) {
 	uml.Guest()
 	if file := os.Getenv(guestVariable); file != "" {
-		os.Exit(leave(file, guest()))
+		os.Exit(writeStatus(file, guest()))
 	}
 	if file := os.Getenv(effectiveVariable); file != "" {
-		os.Exit(leave(file, effectiveGuest()))
+		os.Exit(writeStatus(file, effectiveGuest()))
 	}
 	if self, err := os.Executable(); err == nil && self == argumentsProgram {
 		if err := writeArguments(); err != nil {
@@ -44,8 +48,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// leave writes the status of a guest, and what went wrong.
-func leave(file string, err error) int {
+func TestSystemd(t *testing.T) { suite.Run(t, "systemd", "docker", "root", "slow") }
+
+// writeStatus prints an error, writes the exit status of a guest, and returns it.
+func writeStatus(file string, err error) int {
 	status := "0"
 	if err != nil {
 		fmt.Println(err)
@@ -58,43 +64,46 @@ func leave(file string, err error) int {
 	return 0
 }
 
-// TestBoot boots a machine with the units, all kinds of links, and systemd as its first process. guest runs inside it.
-func TestBoot(t *testing.T) {
+var _ = Describe("a machine that boots with the units", func() {
+	// guest runs inside the machine.
+	It("answers Docker's requests as an unprivileged user, also after the service was killed or stopped", func(ctx context.Context) {
+		units := func(name string) string { return filepath.Join(root, "hack", "systemd", name) }
+		output := bootGuest(ctx, uml.Job{
+			Command: []string{"boot.sh"}, Modules: []string{"bridge", "veth", "macvlan", "ipvlan", "8021q", "vxlan", "dummy"},
+			Files: map[string]string{
+				"boot.sh":                filepath.Join("testdata", "boot.sh"),
+				"graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
+				service:                  units(service), socket: units(socket), "network-provider.yaml": units("network-provider.yaml"),
+				"docker.yaml": filepath.Join(root, "example", "network", "docker.yaml"),
+			},
+		})
+		Expect(output).To(ContainSubstring("NetworkDriver.DeleteNetwork: {}"), "the last request was sent")
+	}, NodeTimeout(5*time.Minute))
+})
+
+// bootGuest boots a guest with systemd, which runs this program, and returns the output. The guest must succeed.
+func bootGuest(ctx context.Context, job uml.Job) string {
+	GinkgoHelper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	units := func(name string) string { return filepath.Join(root, "hack", "systemd", name) }
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	var out bytes.Buffer
-	err = uml.Run(ctx, uml.Job{
-		Command: []string{"boot.sh"}, First: true, Modules: []string{"bridge", "veth", "macvlan", "ipvlan", "8021q", "vxlan", "dummy"},
-		Files: map[string]string{
-			"boot.sh": filepath.Join("testdata", "boot.sh"), "guest": self,
-			"graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
-			service:                  units(service), socket: units(socket), "network-provider.yaml": units("network-provider.yaml"),
-			"docker.yaml": filepath.Join(root, "example", "network", "docker.yaml"),
-		},
-	}, &out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	t.Log(out.String())
+	Expect(err).NotTo(HaveOccurred())
+	job.First, job.Files["guest"] = true, self
+	var output bytes.Buffer
+	Expect(uml.Run(ctx, job, &output)).To(Succeed(), "the guest: %s", &output)
+	return output.String()
 }
 
-// pluginSocket is where Docker would look for the driver.
+// pluginSocket is the socket at which Docker finds the driver.
 const pluginSocket = "/run/docker/plugins/graft.sock"
 
-// guest asks the service for all that Docker asks it for, while it is killed and stopped.
+// guest sends the requests of Docker to the service, and kills and stops the service in between.
 func guest() error {
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", pluginSocket)
 	}}}
-	ask := func(method, body, want string) error {
-		began := time.Now()
+	send := func(method, body, want string) error {
+		start := time.Now()
 		got, err := call(context.Background(), client, method, body)
-		fmt.Printf("%s: %s (%s)\n", method, got, time.Since(began).Round(time.Millisecond))
+		fmt.Printf("%s: %s (%s)\n", method, got, time.Since(start).Round(time.Millisecond))
 		if err != nil || !strings.Contains(got, want) || strings.Contains(got, `"Err"`) {
 			return fmt.Errorf("%s: %s, %w, want %s", method, got, err, want)
 		}
@@ -102,50 +111,50 @@ func guest() error {
 	}
 	const network, endpoint = `"NetworkID":"aaaaaaaaaaaaaaaa"`, `"EndpointID":"eeeeeeeeeeeeeeee"`
 	return errors.Join(
-		owned(pluginSocket, 0o600),
-		ask("Plugin.Activate", "", "NetworkDriver"),
-		ask("NetworkDriver.CreateNetwork", `{`+network+`,"Options":{"com.docker.network.generic":{"profile":"acme.com/overlay"}},`+
+		checkMode(pluginSocket, 0o600),
+		send("Plugin.Activate", "", "NetworkDriver"),
+		send("NetworkDriver.CreateNetwork", `{`+network+`,"Options":{"com.docker.network.generic":{"profile":"acme.com/overlay"}},`+
 			`"IPv4Data":[{"AddressSpace":"null","Pool":"0.0.0.0/0"}]}`, `{}`),
-		ask("NetworkDriver.CreateEndpoint", `{`+network+`,`+endpoint+`,"Interface":{}}`, `"Address":"10.72.1.16/16"`),
-		ask("NetworkDriver.Join", `{`+network+`,`+endpoint+`,"SandboxKey":"/run/none"}`, `"Gateway":"10.72.0.1"`),
-		narrow(),
-		links(true),
-		// systemd starts it again, and the call waits in the socket meanwhile.
+		send("NetworkDriver.CreateEndpoint", `{`+network+`,`+endpoint+`,"Interface":{}}`, `"Address":"10.72.1.16/16"`),
+		send("NetworkDriver.Join", `{`+network+`,`+endpoint+`,"SandboxKey":"/run/none"}`, `"Gateway":"10.72.0.1"`),
+		checkPermissions(),
+		checkLinks(true),
+		// The request waits in the socket until systemd has restarted the service.
 		systemctl("kill", "--signal=KILL", service),
-		ask("NetworkDriver.EndpointOperInfo", `{`+network+`,`+endpoint+`}`, `"kind":"bridge"`),
-		// Whoever asks a service that was stopped starts it.
+		send("NetworkDriver.EndpointOperInfo", `{`+network+`,`+endpoint+`}`, `"kind":"bridge"`),
+		// The request starts the stopped service.
 		systemctl("stop", service),
-		ask("NetworkDriver.Leave", `{`+network+`,`+endpoint+`}`, `{}`),
-		ask("NetworkDriver.DeleteEndpoint", `{`+network+`,`+endpoint+`}`, `{}`),
-		ask("NetworkDriver.DeleteNetwork", `{`+network+`}`, `{}`),
-		links(false),
+		send("NetworkDriver.Leave", `{`+network+`,`+endpoint+`}`, `{}`),
+		send("NetworkDriver.DeleteEndpoint", `{`+network+`,`+endpoint+`}`, `{}`),
+		send("NetworkDriver.DeleteNetwork", `{`+network+`}`, `{}`),
+		checkLinks(false),
 	)
 }
 
-// owned holds the mode of a file.
-func owned(path string, mode os.FileMode) error {
-	there, err := os.Stat(path)
-	if err != nil || there.Mode().Perm() != mode {
-		return fmt.Errorf("%s: %v, %w", path, there, err)
+// checkMode checks the permissions of a file.
+func checkMode(path string, mode os.FileMode) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm() != mode {
+		err = fmt.Errorf("%s has the permissions %v, want %v", path, info.Mode().Perm(), mode)
 	}
-	return nil
+	return err
 }
 
-// narrow checks that the service is not root, and may change the network alone.
-func narrow() error {
+// checkPermissions checks that the service does not run as root and has one capability.
+func checkPermissions() error {
 	pid, err := exec.Command("systemctl", "show", "--property=MainPID", "--value", service).Output()
 	if err != nil {
-		return fmt.Errorf("asking for the process: %w", err)
+		return fmt.Errorf("finding the process: %w", err)
 	}
 	status, err := os.ReadFile("/proc/" + strings.TrimSpace(string(pid)) + "/status")
-	if err != nil || !strings.Contains(string(status), rights) || strings.Contains(string(status), "Uid:\t0\t") {
-		return fmt.Errorf("the process: %w\n%s", err, status)
+	if err != nil || !strings.Contains(string(status), netAdmin) || strings.Contains(string(status), "Uid:\t0\t") {
+		return fmt.Errorf("the process has other permissions: %w\n%s", err, status)
 	}
 	return nil
 }
 
-// links checks whether there are links of networks.
-func links(want bool) error {
+// checkLinks checks whether links of networks exist.
+func checkLinks(want bool) error {
 	all, err := net.Interfaces()
 	if err != nil {
 		return err
@@ -157,14 +166,14 @@ func links(want bool) error {
 		}
 	}
 	if want != (len(ours) > 0) {
-		return fmt.Errorf("there are the links %v", ours)
+		return fmt.Errorf("links of networks: %v, want some: %t", ours, want)
 	}
 	return nil
 }
 
 func systemctl(arguments ...string) error {
-	if said, err := exec.Command("systemctl", arguments...).CombinedOutput(); err != nil {
-		return fmt.Errorf("systemctl %s: %w: %s", strings.Join(arguments, " "), err, said)
+	if output, err := exec.Command("systemctl", arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("systemctl %s: %w: %s", strings.Join(arguments, " "), err, output)
 	}
 	return nil
 }

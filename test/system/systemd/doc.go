@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package systemd holds the units of hack/systemd against systemd's own programs, and the network provider against a
-// socket that systemd has opened, with the rights of the units. A machine under user-mode Linux boots with them, too.
-// It needs the Debian packages systemd and user-mode-linux, and root for a user and a network of its own. Another
-// machine compares the commands that Graft computes of units with those that systemd runs. Enter at TestUnits, TestBoot
-// and TestEffective.
+// Package systemd tests the units of hack/systemd with systemd: its checks, its socket activation, and a guest of
+// user-mode Linux that boots with the units. Another guest compares the commands that Graft computes from units with the
+// commands that systemd runs. The suite needs the Debian packages systemd and user-mode-linux, and root for another user
+// and a network namespace.
 package systemd

@@ -7,7 +7,6 @@
 package systemd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,17 +17,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
 const (
-	// effectiveVariable names the file in which the guest of TestEffective leaves its status.
+	// effectiveVariable has the path of the file for the exit status of the guest.
 	effectiveVariable = "GRAFT_EFFECTIVE_GUEST"
 	// argumentsProgram writes its arguments to argumentsFile.
 	argumentsProgram = "/run/arguments"
@@ -36,7 +36,7 @@ const (
 	effectiveUnit    = "graft-x.service"
 )
 
-// effectiveCases are files of a node. The command is argumentsProgram, written as RUN.
+// effectiveCases are files of a node. RUN stands for argumentsProgram.
 var effectiveCases = map[string]map[string]string{
 	"a unit": {unitFile: run("RUN --a=1 $MORE")},
 	"another command in a drop-in": {
@@ -46,14 +46,14 @@ var effectiveCases = map[string]map[string]string{
 		unitFile: run("RUN"), dropIn("20"): "[Service]\nExecStart=\nExecStart=RUN y\n",
 		"/usr/local/lib/systemd/system/graft-x.service.d/30.conf": "[Service]\nExecStart=\nExecStart=RUN z\n",
 	},
-	"drop-ins of one name: the more important directory": {
+	"drop-ins of one name: the directory of higher priority": {
 		unitFile: run("RUN a"), dropIn("20"): "[Service]\nNice=1\n",
 		"/usr/local/lib/systemd/system/graft-x.service.d/20.conf": "[Service]\nExecStart=\nExecStart=RUN z\n",
 	},
 	"a drop-in of the type": {
 		unitFile: run("RUN $MORE"), "/etc/systemd/system/service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
 	},
-	"of one name, the drop-in of the unit before that of the type": {
+	"drop-ins of one name: the unit before the type": {
 		unitFile: run("RUN $MORE"), "/etc/systemd/system/service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
 		dropIn("a"): "[Service]\nNice=1\n",
 	},
@@ -64,14 +64,14 @@ var effectiveCases = map[string]map[string]string{
 		unitFile:                                 run("RUN $MORE") + "[Install]\nAlias=y.service\n",
 		"/etc/systemd/system/y.service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
 	},
-	"files that are no drop-ins": {
+	"files with other names than drop-ins": {
 		unitFile: run("RUN a"), dropIn("a") + "x": "[Service]\nExecStart=\n",
 		"/etc/systemd/system/graft-x.service.d/.b.conf": "[Service]\nExecStart=\n",
 	},
-	"the unit in a less important directory": {
+	"the unit in a directory of lower priority": {
 		unitFile: run("RUN a"), "/usr/local/lib/systemd/system/graft-x.service": run("RUN b"),
 	},
-	"the unit in a more important directory": {
+	"the unit in a directory of higher priority": {
 		unitFile: run("RUN a"), "/etc/systemd/system.control/graft-x.service": run("RUN b"),
 	},
 	"the unit in /run": {"/run/systemd/system/graft-x.service": run("RUN b")},
@@ -86,11 +86,11 @@ ExecStart=RUN $A ${A} b${B}b $C ${C} $D ${D} $$A -$A $A,$B
 	"variables in quotes": {
 		unitFile: "[Service]\nEnvironment=\"A=1 2\"\nExecStart=RUN \"$A\" '$A' \"x ${A}\" '${A}'\n",
 	},
-	"a variable with quotes":           {unitFile: "[Service]\nEnvironment='A=\"1 2\" \\\\\\\\-3 '\nExecStart=RUN $A\n"},
-	"no variables":                     {unitFile: "[Service]\nEnvironment=A=1\nExecStart=:RUN $A ${A} $$\n"},
-	"variables that are taken back":    {unitFile: "[Service]\nEnvironment=A=1 B=2 C=3\nUnsetEnvironment=A B=2 C=2\nExecStart=RUN $A $B $C\n"},
-	"an environment that begins again": {unitFile: "[Service]\nEnvironment=A=1\nEnvironment=\nExecStart=RUN $A\n"},
-	"a variable that is set twice":     {unitFile: "[Service]\nEnvironment=A=1 A=2\nExecStart=RUN $A\n"},
+	"a variable with quotes":       {unitFile: "[Service]\nEnvironment='A=\"1 2\" \\\\\\\\-3 '\nExecStart=RUN $A\n"},
+	"a command without variables":  {unitFile: "[Service]\nEnvironment=A=1\nExecStart=:RUN $A ${A} $$\n"},
+	"variables that are unset":     {unitFile: "[Service]\nEnvironment=A=1 B=2 C=3\nUnsetEnvironment=A B=2 C=2\nExecStart=RUN $A $B $C\n"},
+	"an environment that is reset": {unitFile: "[Service]\nEnvironment=A=1\nEnvironment=\nExecStart=RUN $A\n"},
+	"a variable that is set twice": {unitFile: "[Service]\nEnvironment=A=1 A=2\nExecStart=RUN $A\n"},
 	"an environment file": {
 		unitFile:      "[Service]\nEnvironmentFile=-/etc/case/e\nEnvironment=A=1\nExecStart=RUN $A $B\n",
 		"/etc/case/e": "A=2\nB=3 4\n",
@@ -103,8 +103,8 @@ ExecStart=RUN $A ${A} b${B}b $C ${C} $D ${D} $$A -$A $A,$B
 		unitFile:          "[Service]\nEnvironmentFile=/etc/case/*.env\nExecStart=RUN $A $B\n",
 		"/etc/case/1.env": "A=1\nB=1", "/etc/case/2.env": "A=2",
 	},
-	"an environment file that is gone": {unitFile: "[Service]\nEnvironmentFile=-/etc/case/none\nExecStart=RUN $A\n"},
-	"an environment file is dropped": {
+	"a missing environment file": {unitFile: "[Service]\nEnvironmentFile=-/etc/case/none\nExecStart=RUN $A\n"},
+	"an environment file that a drop-in resets": {
 		unitFile:      "[Service]\nEnvironmentFile=/etc/case/e\nExecStart=RUN $A\n",
 		"/etc/case/e": "A=1", dropIn("a"): "[Service]\nEnvironmentFile=\n",
 	},
@@ -130,27 +130,14 @@ func run(command string) string { return "[Service]\nExecStart=" + command + "\n
 
 func dropIn(name string) string { return unitFile + ".d/" + name + ".conf" }
 
-// TestEffective compares the command of systemd.EffectiveService with the one that systemd runs in a booted machine.
-// effectiveGuest runs inside it.
-func TestEffective(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	var out bytes.Buffer
-	err = uml.Run(ctx, uml.Job{
-		Command: []string{"effective.sh"}, First: true, Files: map[string]string{"effective.sh": filepath.Join("testdata", "effective.sh"), "guest": self},
-	}, &out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	if want := fmt.Sprintf("%d cases", len(effectiveCases)); !strings.Contains(out.String(), want) {
-		t.Errorf("the guest did not compare %s:\n%s", want, out.String())
-	}
-	t.Log(out.String())
-}
+var _ = Describe("the command of a unit", func() {
+	// effectiveGuest runs inside the machine.
+	It("is computed as systemd runs it, from unit files, drop-ins, environment files, variables and specifiers", func(ctx context.Context) {
+		output := bootGuest(ctx, uml.Job{Command: []string{"effective.sh"},
+			Files: map[string]string{"effective.sh": filepath.Join("testdata", "effective.sh")}})
+		Expect(output).To(ContainSubstring("%d cases", len(effectiveCases)), "all cases have run")
+	}, NodeTimeout(10*time.Minute))
+})
 
 // writeArguments writes the arguments of a program that systemd started.
 func writeArguments() error {
@@ -161,23 +148,21 @@ func writeArguments() error {
 	return os.WriteFile(argumentsFile, data, 0o600)
 }
 
-// effectiveGuest compares all cases.
+// effectiveGuest runs all cases.
 func effectiveGuest() error {
 	var failed error
-	count := 0
 	for _, name := range slices.Sorted(maps.Keys(effectiveCases)) {
 		if err := compareCase(effectiveCases[name]); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		}
-		count++
 	}
-	fmt.Printf("%d cases\n", count)
+	fmt.Printf("%d cases\n", len(effectiveCases))
 	return failed
 }
 
 // compareCase writes the files of a case, starts the unit, and compares its arguments with those that are computed.
 func compareCase(files map[string]string) (err error) {
-	// systemd waits for the program, which the case's own drop-ins do not say.
+	// systemd waits for the end of a oneshot program.
 	written := map[string]string{"/run/systemd/system/" + effectiveUnit + ".d/00-wait.conf": "[Service]\nType=oneshot\n"}
 	var given []systemd.NodeFile
 	for _, path := range slices.Sorted(maps.Keys(files)) {
@@ -202,15 +187,15 @@ func compareCase(files map[string]string) (err error) {
 	if err != nil {
 		return err
 	}
-	var is []string
-	if err := json.Unmarshal(data, &is); err != nil {
+	var got []string
+	if err := json.Unmarshal(data, &got); err != nil {
 		return err
 	}
 	computed, err := systemd.EffectiveService(effectiveUnit, given)
 	if err != nil {
 		return err
 	}
-	if diff := cmp.Diff(is, computed.Arguments[1:]); diff != "" {
+	if diff := cmp.Diff(got, computed.Arguments[1:]); diff != "" {
 		shown, _ := exec.Command("systemctl", "show", "--property=ExecStart,Environment", effectiveUnit).CombinedOutput()
 		return fmt.Errorf("arguments (-systemd +computed):\n%s\n%s", diff, shown)
 	}

@@ -3,7 +3,8 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-# The first process of a guest: it installs the units as docs/usage/network-provider.md says, in file systems that are gone with the guest, and becomes systemd.
+# The first process of a guest. It installs the units as docs/usage/network-provider.md says, in file systems in memory,
+# and executes systemd.
 set -eu
 shared=/mnt/shared
 etc=/run/etc
@@ -19,7 +20,7 @@ mount -t tmpfs -o mode=755 programs /usr/local/bin
 install -m 0755 $shared/graft-network-provider /usr/local/bin/
 mount -t tmpfs -o mode=755 log /var/log
 
-# What else a machine starts is not looked at here.
+# The test does not need these services.
 for unit in systemd-udevd systemd-udev-trigger systemd-sysctl systemd-timesyncd systemd-networkd systemd-resolved systemd-random-seed; do
   ln -s /dev/null /etc/systemd/system/$unit.service
 done

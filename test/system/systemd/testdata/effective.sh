@@ -3,7 +3,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 
-# The first process of a guest: it makes folders for units that are gone with the guest, and becomes systemd, which runs the guest's test.
+# The first process of a guest. It creates folders for units in memory and executes systemd, which runs the test.
 set -eu
 shared=/mnt/shared
 etc=/run/etc
@@ -16,7 +16,7 @@ mount -t tmpfs -o mode=755 lib /usr/local/lib
 mount -t tmpfs -o mode=755 log /var/log
 install -D -m 0755 $shared/guest /run/arguments
 
-# What else a machine starts is not looked at here.
+# The test does not need these services.
 for unit in systemd-udevd systemd-udev-trigger systemd-sysctl systemd-timesyncd systemd-networkd systemd-resolved systemd-random-seed; do
   ln -s /dev/null /etc/systemd/system/$unit.service
 done
@@ -30,7 +30,7 @@ StandardOutput=append:$shared/output
 StandardError=append:$shared/output
 X
 printf '[Unit]\nWants=guest.service\n' >/etc/systemd/system/guest.target
-# A machine's first process has no environment of a guest, from which some specifiers are taken.
+# Some specifiers depend on the environment. The first process of a real machine does not have the variables of a guest.
 unset TMPDIR
 export HOME=/root
 exec /lib/systemd/systemd --unit=guest.target --show-status=no --log-target=console
