@@ -17,14 +17,18 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
 const (
 	root = "../../.."
-	// guestVariable says to a process that it is in the guest.
+	// guestVariable is set in the guest.
 	guestVariable = "GRAFT_CLOCK_GUEST"
-	// definition is the file, in the guest, of the definition of Clusters.
+	// definition is the guest's file with the CustomResourceDefinition of Clusters.
 	definition = "clusters.yaml"
 	extension  = "gardener-extension-provider-graft"
 )
@@ -37,43 +41,40 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestJump boots a guest whose clock jumps; jumps runs inside it.
-func TestJump(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 18*time.Minute)
-	defer cancel()
-	tools := filepath.Join(root, ".cache", "tools", "bin")
-	var out bytes.Buffer
-	err = uml.Run(ctx, uml.Job{
-		Command: []string{"guest"}, Env: []string{guestVariable + "=1"}, Memory: 3072,
-		Files: map[string]string{
-			"guest": self, "etcd": filepath.Join(tools, "etcd"), "kube-apiserver": filepath.Join(tools, "kube-apiserver"),
-			extension:  filepath.Join(root, "bin", extension),
-			definition: filepath.Join(gardener(t), "example", "seed-crds", "10-crd-extensions.gardener.cloud_clusters.yaml"),
-		},
-	}, &out)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	t.Log(out.String())
-}
+func TestClock(t *testing.T) { suite.Run(t, "clock", "admission", "slow") }
 
-// gardener is the folder of Gardener's module.
-func gardener(t *testing.T) string {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gardener/gardener")
+var _ = Describe("admissions", func() {
+	// guest runs inside the machine.
+	It("succeed again, and never without the provider's changes, after the clock jumps forty days forward or back",
+		func(ctx context.Context) {
+			self, err := os.Executable()
+			Expect(err).NotTo(HaveOccurred())
+			tools := filepath.Join(root, ".cache", "tools", "bin")
+			var out bytes.Buffer
+			Expect(uml.Run(ctx, uml.Job{
+				Command: []string{"guest"}, Env: []string{guestVariable + "=1"}, Memory: 3072,
+				Files: map[string]string{
+					"guest": self, "etcd": filepath.Join(tools, "etcd"), "kube-apiserver": filepath.Join(tools, "kube-apiserver"),
+					extension:  filepath.Join(root, "bin", extension),
+					definition: filepath.Join(gardener(ctx), "example", "seed-crds", "10-crd-extensions.gardener.cloud_clusters.yaml"),
+				},
+			}, &out)).To(Succeed(), "the guest: %s", &out)
+			Expect(out.String()).To(ContainSubstring("the clock has jumped back: answered after"), "the last step has run")
+			AddReportEntry("the guest", out.String())
+		}, SpecTimeout(18*time.Minute))
+})
+
+// gardener returns the folder of Gardener's module.
+func gardener(ctx context.Context) string {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gardener/gardener")
 	command.Dir = root
-	found, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(found))
+	output, err := command.Output()
+	Expect(err).NotTo(HaveOccurred())
+	return strings.TrimSpace(string(output))
 }
 
-// guest runs the snapshot and says how it went.
+// guest runs the jumps and returns the exit status.
 func guest() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

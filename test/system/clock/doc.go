@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clock holds what becomes of admissions when the clock of a machine jumps beyond the validity of certificates
-// and back: the extension, a real etcd and a real kube-apiserver run under user-mode Linux, which has a clock of its
-// own, and objects are written all the while. None may pass without its provider's changes, and all are answered again
-// before long. What the kubelet does is done by the test: it starts the extension again when it says that it is not
-// healthy.
+// Package clock tests admissions while the clock of the machine jumps beyond the validity of certificates, and back. The
+// extension, etcd and kube-apiserver run in a guest of user-mode Linux, which has its own clock. The test writes objects
+// all the time. No object may be stored without the changes of its provider, and admissions must succeed again soon. Like
+// a kubelet, the test restarts the extension when its probe fails.
 //
-// The certificates of the kube-apiserver are made for ten years: they are the business of others. It runs with the
-// build tag system. Enter at TestJump.
+// The certificates of the kube-apiserver are valid for ten years, because they are not the subject. The build tag is
+// system.
 package clock

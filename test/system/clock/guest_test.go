@@ -40,32 +40,32 @@ controlplane:
 `
 )
 
-// distance is how far the clock jumps: farther than the CA holds, which Gardener's library makes for thirty days.
+// distance of a jump. It is longer than the validity of the CA, which Gardener's library creates for thirty days.
 const distance = 40 * 24 * time.Hour
 
-// snapshot is the extension in a cluster, and how often objects were written there.
-type snapshot struct {
+// scenario is the extension in a cluster, and what the test has observed.
+type scenario struct {
 	*cluster
-	wire     *wire
+	proxy    *proxy
 	profile  string
 	log      string
-	began    time.Time
+	start    time.Time
 	restarts int
 	calls    int
-	// registered reports that admissions were answered before: from then on, none may pass.
+	// registered means that an admission has succeeded. From then on, no object may be stored without the changes.
 	registered bool
 }
 
-// jumps lets the clock jump forward and back. Each time all connections to the webhook are cut, since one that is open
-// asks for no certificate.
+// jumps lets the clock jump forward and back. It closes all connections to the webhook each time, because certificates
+// are only checked for new ones.
 func jumps(ctx context.Context) error {
-	began := time.Now()
+	start := time.Now()
 	c, err := startCluster(ctx)
 	if err != nil {
 		return err
 	}
-	s := &snapshot{cluster: c, began: began, profile: filepath.Join(c.folder, "profile.yaml"), log: "extension.log"}
-	s.say("the kube-apiserver serves")
+	s := &scenario{cluster: c, start: start, profile: filepath.Join(c.folder, "profile.yaml"), log: "extension.log"}
+	s.report("the kube-apiserver is ready")
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func jumps(ctx context.Context) error {
 	for _, step := range []struct {
 		what string
 		by   time.Duration
-	}{{"the extension has begun", 0}, {"the clock has jumped forward", distance},
+	}{{"the extension was started", 0}, {"the clock has jumped forward", distance},
 		{"the clock has jumped back", -distance}} {
-		if err = leap(step.by); err != nil {
+		if err = setClock(step.by); err != nil {
 			break
 		}
-		s.wire.cut()
+		s.proxy.closeConnections()
 		if err = s.answered(ctx, step.what); err != nil {
 			break
 		}
@@ -88,16 +88,19 @@ func jumps(ctx context.Context) error {
 	stop()
 	finished.Wait()
 	if err != nil {
-		said, _ := os.ReadFile(s.log)
-		return fmt.Errorf("%w\nthe extension said\n%s", err, tail(said))
+		log, _ := os.ReadFile(s.log)
+		return fmt.Errorf("%w\nthe log of the extension:\n%s", err, tail(log))
 	}
 	return nil
 }
 
-func (s *snapshot) say(what string) { fmt.Printf("%7.1fs %s\n", time.Since(s.began).Seconds(), what) }
+// report prints a message with the elapsed time.
+func (s *scenario) report(what string) {
+	fmt.Printf("%7.1fs %s\n", time.Since(s.start).Seconds(), what)
+}
 
-// leap sets the clock.
-func leap(by time.Duration) error {
+// setClock moves the clock by a duration.
+func setClock(by time.Duration) error {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &now); err != nil {
 		return fmt.Errorf("reading the clock: %w", err)
@@ -109,8 +112,8 @@ func leap(by time.Duration) error {
 	return nil
 }
 
-// prepare makes the namespaces, the profile and a way to the webhook.
-func (s *snapshot) prepare(ctx context.Context) error {
+// prepare creates the namespaces, the profile and the proxy of the webhook.
+func (s *scenario) prepare(ctx context.Context) error {
 	for name, labels := range map[string]map[string]string{namespace: nil,
 		shoot: {"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "acme"}} {
 		if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
@@ -118,22 +121,22 @@ func (s *snapshot) prepare(ctx context.Context) error {
 		}
 	}
 	var err error
-	if s.wire, err = newWire(); err != nil {
+	if s.proxy, err = newProxy(); err != nil {
 		return err
 	}
 	return os.WriteFile(s.profile, []byte(profile), 0o600)
 }
 
-// keep runs the extension as the kubelet does with the chart's probe: it is started again when it has ended, or was not
-// healthy three times.
-func (s *snapshot) keep(ctx context.Context) {
+// keep runs the extension until the context ends. Like a kubelet with the chart's probe, it restarts the extension when it
+// has exited or was not healthy three times.
+func (s *scenario) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := start(context.Background(), s.log, "./"+extension, "--kubeconfig="+s.kubeconfig, "--profile="+s.profile,
-			"--webhook-config-mode=url", "--webhook-config-url="+s.wire.address(), "--webhook-config-namespace="+namespace,
+			"--webhook-config-mode=url", "--webhook-config-url="+s.proxy.address(), "--webhook-config-namespace="+namespace,
 			"--webhook-config-server-host=127.0.0.1", "--health-bind-address="+health, "--metrics-bind-address=0",
 			"--kubernetes-versions=< 1.31")
 		if err != nil {
-			s.say(err.Error())
+			s.report(err.Error())
 			return
 		}
 		s.watch(ctx, p)
@@ -142,8 +145,8 @@ func (s *snapshot) keep(ctx context.Context) {
 	}
 }
 
-// watch returns when the program must be started again, or is not needed any more.
-func (s *snapshot) watch(ctx context.Context, p *process) {
+// watch returns when the program must be restarted or the context ends.
+func (s *scenario) watch(ctx context.Context, p *process) {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()
 	for failures := 0; failures < 3; {
@@ -151,7 +154,7 @@ func (s *snapshot) watch(ctx context.Context, p *process) {
 		case <-ctx.Done():
 			return
 		case <-p.ended:
-			s.say("the extension has ended: " + p.command.ProcessState.String())
+			s.report("the extension has exited: " + p.command.ProcessState.String())
 			return
 		case <-ticker.C:
 		}
@@ -159,9 +162,10 @@ func (s *snapshot) watch(ctx context.Context, p *process) {
 			failures = 0
 		}
 	}
-	s.say("the extension is not healthy")
+	s.report("the extension is not healthy")
 }
 
+// healthy returns whether the health endpoint answers with 200.
 func healthy(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -177,38 +181,38 @@ func healthy(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// answered writes until ten calls one after the other have been answered. A call that was turned away is one that the
-// caller makes again; one that was answered without the provider's changes is the end.
-func (s *snapshot) answered(ctx context.Context, what string) error {
-	began, restarts, denied, good := time.Now(), s.restarts, 0, 0
-	err := eventually("admissions are answered after "+what, func() error {
-		for good < 10 {
+// answered writes until ten writes in a row succeed. A failed write is repeated. It fails if an object was stored without
+// the changes of its provider.
+func (s *scenario) answered(ctx context.Context, what string) error {
+	start, restarts, failed, succeeded := time.Now(), s.restarts, 0, 0
+	err := eventually("admissions succeed after "+what, func() error {
+		for succeeded < 10 {
 			object := s.manager()
 			if err := s.client.Patch(ctx, object, client.Apply, client.FieldOwner("it"), client.ForceOwnership); err != nil {
-				good, denied = 0, denied+1
+				succeeded, failed = 0, failed+1
 				return err
 			}
 			if command := object.Spec.Template.Spec.Containers[0].Command; !slices.Contains(command, flag) {
-				err := fmt.Errorf("an object passed with the command %q", command)
-				if good = 0; s.registered {
+				err := fmt.Errorf("an object was stored with the command %q", command)
+				if succeeded = 0; s.registered {
 					return fatal{err}
 				}
 				return err
 			}
-			good++
+			succeeded++
 		}
 		s.registered = true
 		return nil
 	})
 	if err == nil {
-		s.say(fmt.Sprintf("%s: answered after %.1fs; %d calls were turned away, the extension was started again %d times",
-			what, time.Since(began).Seconds(), denied, s.restarts-restarts))
+		s.report(fmt.Sprintf("%s: answered after %.1fs; %d writes failed, the extension was restarted %d times",
+			what, time.Since(start).Seconds(), failed, s.restarts-restarts))
 	}
 	return err
 }
 
-// manager is a Deployment as Gardener writes it: without the changes.
-func (s *snapshot) manager() *appsv1.Deployment {
+// manager returns a Deployment without the changes, as Gardener writes it.
+func (s *scenario) manager() *appsv1.Deployment {
 	s.calls++
 	selected := map[string]string{"app": component}
 	return &appsv1.Deployment{

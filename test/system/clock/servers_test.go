@@ -33,7 +33,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// patience bounds every wait; a guest is slow.
+// patience limits each wait. A guest is slow.
 const patience = 5 * time.Minute
 
 const (
@@ -43,14 +43,14 @@ const (
 	serverPort = "6443"
 )
 
-// cluster is an etcd and a kube-apiserver with certificates that outlive every jump.
+// cluster is an etcd and a kube-apiserver with certificates that are valid after all jumps.
 type cluster struct {
 	folder, kubeconfig string
 	config             *rest.Config
 	client             client.Client
 }
 
-// startCluster returns when the kube-apiserver is ready.
+// startCluster starts a cluster and waits until it serves Clusters.
 func startCluster(ctx context.Context) (*cluster, error) {
 	folder, err := os.MkdirTemp("", "cluster-")
 	if err != nil {
@@ -59,7 +59,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 	c := &cluster{folder: folder, kubeconfig: filepath.Join(folder, "kubeconfig")}
 	authority, err := c.certify()
 	if err != nil {
-		return nil, fmt.Errorf("making certificates: %w", err)
+		return nil, fmt.Errorf("creating certificates: %w", err)
 	}
 	c.config = &rest.Config{
 		Host: "https://127.0.0.1:" + serverPort, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: authority},
@@ -78,7 +78,7 @@ func startCluster(ctx context.Context) (*cluster, error) {
 	}
 	if err := eventually("the kube-apiserver is ready", func() error {
 		if server.gone() {
-			return fatal{errors.New("it has ended")}
+			return fatal{errors.New("the kube-apiserver has exited")}
 		}
 		c.client, err = client.New(c.config, client.Options{Scheme: scheme})
 		if err != nil {
@@ -86,13 +86,13 @@ func startCluster(ctx context.Context) (*cluster, error) {
 		}
 		return c.ready(ctx)
 	}); err != nil {
-		said, _ := os.ReadFile("kube-apiserver.log")
-		return nil, fmt.Errorf("%w\n%s", err, tail(said))
+		log, _ := os.ReadFile("kube-apiserver.log")
+		return nil, fmt.Errorf("%w\n%s", err, tail(log))
 	}
 	return c, c.define(ctx)
 }
 
-// define installs the definition of Clusters, and returns when they are served.
+// define creates the CustomResourceDefinition of Clusters and waits until they are served.
 func (c *cluster) define(ctx context.Context) error {
 	raw, err := os.ReadFile(definition)
 	if err != nil {
@@ -116,22 +116,22 @@ func (c *cluster) define(ctx context.Context) error {
 	})
 }
 
-// ready asks the kube-apiserver itself.
+// ready fails unless the kube-apiserver is ready.
 func (c *cluster) ready(ctx context.Context) error {
-	asker, err := rest.UnversionedRESTClientFor(&rest.Config{
+	caller, err := rest.UnversionedRESTClientFor(&rest.Config{
 		Host: c.config.Host, BearerToken: token, TLSClientConfig: c.config.TLSClientConfig,
 		ContentConfig: rest.ContentConfig{NegotiatedSerializer: clientgoscheme.Codecs, GroupVersion: &metav1.Unversioned},
 	})
 	if err != nil {
 		return err
 	}
-	return asker.Get().AbsPath("/readyz").Do(ctx).Error()
+	return caller.Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// certify makes a certificate of the kube-apiserver for ten years, and a key for accounts, and returns the authority.
+// certify writes a certificate of the kube-apiserver that is valid for ten years. It returns the CA.
 func (c *cluster) certify() ([]byte, error) {
 	now := time.Now()
-	made, err := signing.New(&x509.Certificate{
+	created, err := signing.New(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "kube-apiserver"}, NotBefore: now.AddDate(-5, 0, 0), NotAfter: now.AddDate(5, 0, 0),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true,
 		BasicConstraintsValid: true,
@@ -141,17 +141,17 @@ func (c *cluster) certify() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := made.KeyPEM()
+	key, err := created.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
-	authority := signing.PEM(made.Certificate)
+	authority := signing.PEM(created.Certificate)
 	return authority, errors.Join(
 		os.WriteFile(filepath.Join(c.folder, "tls.crt"), authority, 0o600),
 		os.WriteFile(filepath.Join(c.folder, "tls.key"), key, 0o600))
 }
 
-// write puts down who may do everything, for the kube-apiserver and for the extension.
+// write writes a kubeconfig and the tokens of the kube-apiserver.
 func (c *cluster) write() error {
 	file := clientcmdapi.NewConfig()
 	file.Clusters["it"] = &clientcmdapi.Cluster{Server: c.config.Host, CertificateAuthorityData: c.config.CAData}
@@ -162,7 +162,7 @@ func (c *cluster) write() error {
 		os.WriteFile(filepath.Join(c.folder, "tokens"), []byte(token+",admin,1,system:masters\n"), 0o600))
 }
 
-// run starts both servers, and returns the kube-apiserver. They end with the guest.
+// run starts both servers and returns the kube-apiserver. They end with the guest.
 func (c *cluster) run(ctx context.Context) (*process, error) {
 	in := func(name string) string { return filepath.Join(c.folder, name) }
 	_, err := start(ctx, "etcd.log", "./etcd", "--data-dir="+in("etcd"), "--listen-client-urls="+etcdClient,
@@ -182,13 +182,13 @@ func (c *cluster) run(ctx context.Context) (*process, error) {
 		"--advertise-address=10.0.0.1", "--endpoint-reconciler-type=none")
 }
 
-// process is a program with a known end.
+// process is a running program. ended is closed when it has exited.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
 }
 
-// start starts a program with its output in a file.
+// start starts a program. It appends the output to a file.
 func start(ctx context.Context, log, program string, arguments ...string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -207,6 +207,7 @@ func start(ctx context.Context, log, program string, arguments ...string) (*proc
 	return p, nil
 }
 
+// gone returns whether the program has exited.
 func (p *process) gone() bool {
 	select {
 	case <-p.ended:
@@ -216,23 +217,23 @@ func (p *process) gone() bool {
 	}
 }
 
-// end asks the program to end, and waits for it.
+// end terminates the program and waits until it has exited.
 func (p *process) end() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	<-p.ended
 }
 
-// eventually asks again and again until something is so. The clock that jumps has no part in it.
-func eventually(what string, is func() error) error {
-	began := time.Now()
+// eventually calls a function until it succeeds, fails with fatal, or a time is over, which the jumps do not affect.
+func eventually(what string, check func() error) error {
+	start := time.Now()
 	for {
-		err := is()
+		err := check()
 		if err == nil {
 			return nil
 		}
 		var end fatal
-		if time.Since(began) > patience || errors.As(err, &end) {
-			return fmt.Errorf("it does not come true: %s: %w", what, err)
+		if time.Since(start) > patience || errors.As(err, &end) {
+			return fmt.Errorf("timed out waiting until %s: %w", what, err)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -241,5 +242,5 @@ func eventually(what string, is func() error) error {
 // fatal is an error that ends the retries.
 type fatal struct{ error }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(log []byte) string { return string(log[max(0, len(log)-8000):]) }

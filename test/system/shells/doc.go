@@ -2,6 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shells tests the completion of graft in shells. It has tests only, which need packages of Debian and have the
-// build tag system; start with TestCompletion.
+// Package shells tests the completion of graft in the shells that people use. The shells are Debian packages, so that
+// `make test-system` runs the suite. test/commands tests bash.
 package shells

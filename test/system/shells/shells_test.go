@@ -4,107 +4,90 @@
 
 //go:build system
 
-// Package shells_test tries the completion of graft in the shells that people use. The
-// shells are packages of Debian, so it is run by `make test-system`; bash alone is tried by test/commands, too.
-package shells_test
+package shells
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-var (
-	root = filepath.Join("..", "..", "..")
-	bin  string
-)
+var root = filepath.Join("..", "..", "..")
 
-func TestMain(m *testing.M) {
+func TestShells(t *testing.T) { suite.Run(t, "shells") }
+
+// bin is the folder of the programs. checkout is a copy of the project's files, in which the shells run.
+var bin, checkout string
+
+var _ = BeforeSuite(func(ctx context.Context) {
 	var err error
-	if bin, err = env.Programs(root); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+	bin, err = env.Programs(root)
+	Expect(err).NotTo(HaveOccurred())
+	checkout = GinkgoT().TempDir()
+	Expect(commands.Checkout(ctx, root, checkout)).To(Succeed())
+}, NodeTimeout(time.Minute))
 
-// TestCompletion presses the tabulator in each shell.
-func TestCompletion(t *testing.T) {
+var _ = Describe("the Tab key", func() {
 	cases, err := commands.Completions(filepath.Join(root, "test", "commands", "testdata", "completions.yaml"))
 	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	if err := commands.Checkout(t.Context(), root, folder); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	for name, shell := range map[string]commands.Interactive{
 		"bash with bash-completion": commands.BashCompletion(), "zsh": commands.Zsh(), "fish": commands.Fish(),
 	} {
-		t.Run(name, func(t *testing.T) {
-			for _, test := range cases {
-				t.Run(test.Line, func(t *testing.T) {
-					if _, err := shell.Complete(t.Context(), folder, bin, test); err != nil {
-						t.Error(err)
-					}
-				})
+		Context("in "+name, func() {
+			for _, c := range cases {
+				It("completes "+c.Line, func(ctx context.Context) {
+					_, err := shell.Complete(ctx, checkout, bin, c)
+					Expect(err).NotTo(HaveOccurred())
+				}, NodeTimeout(time.Minute))
 			}
 		})
 	}
-}
+})
 
-// TestPowerShell reads the script for PowerShell with a grammar of that language. PowerShell itself is neither a
-// package of Debian nor in the npm registry, so nothing here presses a tabulator in it.
-func TestPowerShell(t *testing.T) {
-	t.Log("PowerShell is not to be had from Debian or npm: the syntax of its completion is checked, and no PowerShell runs it")
-	folder := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "check.mjs"} {
-		content, err := os.ReadFile(filepath.Join("powershell", name))
-		if err != nil {
-			t.Fatal(err)
+// Neither Debian nor npm has PowerShell. Only the syntax of its script is checked, with a grammar.
+var _ = Describe("the script for PowerShell", func() {
+	It("has no syntax errors, which the check would find", func(ctx context.Context) {
+		folder := GinkgoT().TempDir()
+		for _, name := range []string{"package.json", "package-lock.json", "check.mjs"} {
+			content, err := os.ReadFile(filepath.Join("powershell", name))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(os.WriteFile(filepath.Join(folder, name), content, 0o600)).To(Succeed())
 		}
-		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	script := run(t, folder, filepath.Join(bin, "graft"), "completion", "powershell")
-	run(t, folder, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	for name, test := range map[string]struct {
-		script string
-		ok     bool
-	}{
-		"the script":                {script, true},
-		"one without its last line": {strings.Replace(script, "if ($Directive", "if ((($Directive", 1), false},
-	} {
+		script := run(ctx, folder, filepath.Join(bin, "graft"), "completion", "powershell")
+		run(ctx, folder, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 		path := filepath.Join(folder, "script.ps1")
-		if err := os.WriteFile(path, []byte(test.script), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		check := exec.CommandContext(t.Context(), "node", "check.mjs", path)
-		check.Dir = folder
-		if output, err := check.CombinedOutput(); (err == nil) != test.ok {
-			t.Errorf("%s: %v\n%s", name, err, output)
-		}
-	}
-}
+		Expect(os.WriteFile(path, []byte(script), 0o600)).To(Succeed())
+		run(ctx, folder, "node", "check.mjs", path)
 
-// run runs a program that must succeed.
-func run(t *testing.T, folder, name string, arguments ...string) string {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), name, arguments...)
+		broken := strings.Replace(script, "if ($Directive", "if ((($Directive", 1)
+		Expect(os.WriteFile(path, []byte(broken), 0o600)).To(Succeed())
+		check := exec.CommandContext(ctx, "node", "check.mjs", path)
+		check.Dir = folder
+		Expect(check.Run()).NotTo(Succeed(), "the check of a broken script")
+	}, NodeTimeout(5*time.Minute))
+})
+
+// run runs a program and returns its output.
+func run(ctx context.Context, folder, name string, arguments ...string) string {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = folder
 	var errors strings.Builder
 	command.Stderr = &errors
 	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(arguments, " "), err, output, errors.String())
-	}
+	Expect(err).NotTo(HaveOccurred(), "%s %s: %s%s", name, strings.Join(arguments, " "), output, &errors)
 	return string(output)
 }
