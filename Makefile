@@ -60,7 +60,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') \
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-debian test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-suites test-libnetwork test-race test-system test-debian test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -108,10 +108,13 @@ test-unit: $(if $(RACE),test-race) ## Run the unit tests; RACE=1 runs them with 
 test-changed: ## Run the unit tests that depend on your changes since main (BASE=<branch>), and the suites that you changed.
 	@hack/test-changed.sh $(TESTFLAGS)
 
-test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
+# Docker's controllers wait most of the time, so their suite runs beside the others.
+test-integration: build servers ## Run the suites against a real etcd and kube-apiserver, and Docker's network controllers.
+	@$(MAKE) --no-print-directory -j2 test-suites test-libnetwork
+
+test-suites:
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
 	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
-	@$(MAKE) --no-print-directory test-libnetwork
 
 # go test remembers results as long as the programs are the same, too.
 LIBNETWORK = .cache/bin/libnetwork

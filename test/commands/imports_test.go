@@ -7,7 +7,9 @@ package commands
 import (
 	"os/exec"
 	"strings"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
 // heavy are packages, with all below them, that would make graft slow to start: each registers hundreds of types before
@@ -28,31 +30,27 @@ var heavy = []string{
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/embed",
 }
 
-// light are packages below heavy ones that are data or next to nothing.
+// light are packages below heavy ones that only have data.
 var light = []string{
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static",
 }
 
-// TestImports checks that graft links no package that is slow to initialize.
-func TestImports(t *testing.T) {
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/graft")
-	list.Dir = root
-	output, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := strings.Fields(string(output))
-	if len(packages) < 100 {
-		t.Fatalf("only %d packages were found", len(packages))
-	}
-	for _, name := range packages {
-		for _, prefix := range heavy {
-			if within(name, prefix) && !withinAny(name, light) {
-				t.Errorf("graft links %s; `go list -deps` and `go mod why` say through what", name)
+var _ = Describe("graft", func() {
+	It("links no package that is slow to initialize", func(ctx SpecContext) {
+		list := exec.CommandContext(ctx, "go", "list", "-deps", "./cmd/graft")
+		list.Dir = root
+		output, err := list.Output()
+		Expect(err).NotTo(HaveOccurred())
+		packages := strings.Fields(string(output))
+		Expect(len(packages)).To(BeNumerically(">", 100), "packages of graft")
+		for _, name := range packages {
+			for _, prefix := range heavy {
+				Expect(within(name, prefix) && !withinAny(name, light)).To(BeFalse(),
+					"graft links %s; `go list -deps` and `go mod why` show through which package", name)
 			}
 		}
-	}
-}
+	})
+})
 
 func within(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }
 

@@ -6,16 +6,16 @@ package landscape_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+	"time"
 
 	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/extensions"
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,216 +27,164 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// TestLandscape shares one landscape between its cases: a start costs seconds.
-func TestLandscape(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	audit := filepath.Join(t.TempDir(), "audit.log")
-	l, err := landscape.Start(ctx, landscape.Options{
-		Without:       []landscape.CRDs{landscape.Druid},
-		AuditLog:      audit,
-		APIServerArgs: map[string][]string{"min-request-timeout": {"300"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
+// patience limits each spec.
+const patience = 3 * time.Minute
+
+func TestLandscape(t *testing.T) { suite.Run(t, "landscape", "admission") }
+
+// The specs share one landscape, because its start takes seconds. The last one ends it.
+var _ = Describe("a landscape", Ordered, func() {
+	var (
+		l     *landscape.Landscape
+		end   context.CancelFunc
+		audit string
+	)
+
+	BeforeAll(func() {
+		var running context.Context
+		running, end = context.WithCancel(context.Background())
+		DeferCleanup(end)
+		audit = filepath.Join(GinkgoT().TempDir(), "audit.log")
+		var err error
+		l, err = landscape.Start(running, landscape.Options{
+			Without:       []landscape.CRDs{landscape.Druid},
+			AuditLog:      audit,
+			APIServerArgs: map[string][]string{"min-request-timeout": {"300"}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() error { return l.Stop() })
 	})
 
-	t.Run("the server has a version", func(t *testing.T) { checkVersion(t, l) })
-	t.Run("a shoot", func(t *testing.T) { checkShoot(t, l) })
-	t.Run("a shoot without a cluster", func(t *testing.T) { checkShootWithoutCluster(t, l) })
-	t.Run("an API group that is served later", func(t *testing.T) { checkLaterGroup(t, l) })
-	t.Run("a service account", func(t *testing.T) { checkServiceAccount(t, l) })
-	t.Run("the audit log", func(t *testing.T) {
+	// A kube-apiserver that is built without a version reports v0.0.0-master, and features depend on the version.
+	It("has a kube-apiserver that reports its version", func() {
+		info, err := discovery.NewDiscoveryClientForConfigOrDie(l.Config()).ServerVersion()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(info.Major+"."+info.Minor).To(Equal("1.34"), "the version")
+		Expect(info.GitVersion).To(HavePrefix("v1.34."))
+	})
+
+	It("creates the namespace and Cluster of a shoot, again without an error", func(ctx context.Context) {
+		shoot := landscape.NewShoot("one", "openstack", "1.34.3")
+		shoot.Spec.ControlPlane = &gardencorev1beta1.ControlPlane{HighAvailability: &gardencorev1beta1.HighAvailability{
+			FailureTolerance: gardencorev1beta1.FailureTolerance{Type: gardencorev1beta1.FailureToleranceTypeZone},
+		}}
+		seed := landscape.NewSeed("aws")
+		seed.Spec.Backup.Provider = "gcp"
+		for range 2 {
+			Expect(l.CreateShoot(ctx, landscape.ShootOptions{Shoot: shoot, Seed: seed, Extensions: []string{"acl"}})).
+				To(Equal("shoot--sample--one"), "the namespace")
+		}
+
+		namespace := &corev1.Namespace{}
+		Expect(l.Client().Get(ctx, client.ObjectKey{Name: "shoot--sample--one"}, namespace)).To(Succeed())
+		Expect(namespace.Labels).To(Equal(map[string]string{
+			"backup.gardener.cloud/provider":                             "gcp",
+			"extensions.gardener.cloud/acl":                              "true",
+			"gardener.cloud/role":                                        "shoot",
+			"high-availability-config.resources.gardener.cloud/consider": "true",
+			"kubernetes.io/metadata.name":                                "shoot--sample--one",
+			"networking.shoot.gardener.cloud/provider":                   "calico",
+			"pod-security.kubernetes.io/enforce":                         "privileged",
+			"seed.gardener.cloud/provider":                               "aws",
+			"shoot.gardener.cloud/provider":                              "openstack",
+		}), "labels of the namespace")
+		Expect(namespace.Annotations).To(Equal(map[string]string{
+			"high-availability-config.resources.gardener.cloud/failure-tolerance-type": "zone",
+			"high-availability-config.resources.gardener.cloud/zones":                  "region-1a,region-1b,region-1c",
+			"shoot.gardener.cloud/uid":                                                 string(shoot.Status.UID),
+		}), "annotations of the namespace")
+
+		cluster, err := extensions.GetCluster(ctx, l.Client(), "shoot--sample--one")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.Shoot.Spec.Kubernetes.Version).To(Equal("1.34.3"), "the version of the shoot")
+		Expect(cluster.Seed.Spec.Provider.Type).To(Equal("aws"), "the provider of the seed")
+		Expect(cluster.CloudProfile.Spec.Type).To(Equal("openstack"), "the type of the cloud profile")
+	}, SpecTimeout(patience))
+
+	It("creates a shoot without a Cluster and without a label", func(ctx context.Context) {
+		name, err := l.CreateShoot(ctx, landscape.ShootOptions{
+			Shoot:          landscape.NewShoot("bare", "openstack", "1.33.0"),
+			Labels:         map[string]string{"shoot.gardener.cloud/provider": ""},
+			WithoutCluster: true,
+		})
+		Expect(err).NotTo(HaveOccurred())
+		namespace := &corev1.Namespace{}
+		Expect(l.Client().Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
+		Expect(namespace.Labels).NotTo(HaveKey("shoot.gardener.cloud/provider"))
+		_, err = extensions.GetCluster(ctx, l.Client(), name)
+		Expect(err).To(Satisfy(apierrors.IsNotFound), "reading the Cluster")
+	}, SpecTimeout(patience))
+
+	It("refuses a shoot without a provider", func(ctx context.Context) {
+		_, err := l.CreateShoot(ctx, landscape.ShootOptions{})
+		Expect(err).To(HaveOccurred())
+	}, SpecTimeout(patience))
+
+	It("serves an API group whose definitions are installed later", func(ctx context.Context) {
+		etcds := &druidcorev1alpha1.EtcdList{}
+		Expect(l.Client().List(ctx, etcds)).To(Satisfy(meta.IsNoMatchError), "listing Etcds before")
+		Expect(l.InstallCRDs(ctx, landscape.Druid)).To(Succeed())
+		Expect(l.Client().List(ctx, etcds)).To(Succeed(), "listing Etcds")
+		Expect(l.InstallCRDs(ctx, landscape.AllCRDs()...)).To(Succeed(), "installing all definitions again")
+		Expect(l.InstallCRDs(ctx, "unknown")).NotTo(Succeed(), "installing an unknown group")
+	}, SpecTimeout(patience))
+
+	It("gives a service account its permissions, and no others", func(ctx context.Context) {
+		account, err := l.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
+			Namespace:    "extension",
+			Name:         "graft",
+			ClusterRules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list"}}},
+			Rules: map[string][]rbacv1.PolicyRule{
+				"extension": {{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}}},
+			},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		config, err := clientcmd.BuildConfigFromFlags("", account.Kubeconfig)
+		Expect(err).NotTo(HaveOccurred())
+		restricted, err := client.New(config, client.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(restricted.List(ctx, &corev1.NamespaceList{})).To(Succeed(), "listing namespaces")
+		newSecret := func(namespace string) *corev1.Secret {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}
+		}
+		Expect(restricted.Create(ctx, newSecret("extension"))).To(Succeed(), "creating a Secret in the namespace of the rule")
+		Expect(restricted.Create(ctx, newSecret(target.GardenNamespace))).To(Satisfy(apierrors.IsForbidden),
+			"creating a Secret in another namespace")
+	}, SpecTimeout(patience))
+
+	It("writes an audit log", func() {
 		events, err := os.ReadFile(audit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(events), `"resource":"clusters","name":"shoot--sample--one"`) {
-			t.Error("the audit log does not mention the Cluster that was created")
-		}
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(events)).To(ContainSubstring(`"resource":"clusters","name":"shoot--sample--one"`))
 	})
-	t.Run("the end of the context", func(t *testing.T) {
+
+	It("stops with its context, and removes its folder", func() {
 		folder := l.Folder()
+		end()
+		Eventually(l.Stopped()).Should(BeClosed())
+		Expect(l.Stop()).To(Succeed())
+		Expect(folder).NotTo(BeADirectory())
+	})
+})
+
+var _ = Describe("the start of a landscape fails", func() {
+	It("without the servers, and says how to build them", func(ctx context.Context) {
+		_, err := landscape.Start(ctx, landscape.Options{Binaries: GinkgoT().TempDir()})
+		Expect(err).To(And(MatchError(landscape.ErrNoBinaries), MatchError(ContainSubstring("make tools"))))
+	}, SpecTimeout(patience))
+
+	It("with an unknown flag, and shows the message of kube-apiserver", func(ctx context.Context) {
+		_, err := landscape.Start(ctx, landscape.Options{APIServerArgs: map[string][]string{"no-such-flag": {"x"}}})
+		Expect(err).To(MatchError(ContainSubstring("unknown flag: --no-such-flag")))
+	}, SpecTimeout(patience))
+
+	It("with a context that has ended", func(ctx context.Context) {
+		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		<-l.Stopped()
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
-		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the folder of a stopped landscape must be gone, got %v", err)
-		}
-	})
-}
-
-// checkVersion: without its version, kube-apiserver would be v0.0.0-master, and all that depends on versions would be
-// tested against nothing.
-func checkVersion(t *testing.T, l *landscape.Landscape) {
-	info, err := discovery.NewDiscoveryClientForConfigOrDie(l.Config()).ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Major != "1" || info.Minor != "34" || !strings.HasPrefix(info.GitVersion, "v1.34.") {
-		t.Errorf("got version %s.%s (%s), want 1.34", info.Major, info.Minor, info.GitVersion)
-	}
-}
-
-func checkShoot(t *testing.T, l *landscape.Landscape) {
-	shoot := landscape.NewShoot("one", "openstack", "1.34.3")
-	shoot.Spec.ControlPlane = &gardencorev1beta1.ControlPlane{HighAvailability: &gardencorev1beta1.HighAvailability{
-		FailureTolerance: gardencorev1beta1.FailureTolerance{Type: gardencorev1beta1.FailureToleranceTypeZone},
-	}}
-	seed := landscape.NewSeed("aws")
-	seed.Spec.Backup.Provider = "gcp"
-	options := landscape.ShootOptions{Shoot: shoot, Seed: seed, Extensions: []string{"acl"}}
-	for range 2 { // the second time over what is there
-		name, err := l.CreateShoot(t.Context(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := "shoot--sample--one"; name != want {
-			t.Fatalf("got namespace %q, want %q", name, want)
-		}
-	}
-
-	namespace := &corev1.Namespace{}
-	if err := l.Client().Get(t.Context(), client.ObjectKey{Name: "shoot--sample--one"}, namespace); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{
-		"backup.gardener.cloud/provider":                             "gcp",
-		"extensions.gardener.cloud/acl":                              "true",
-		"gardener.cloud/role":                                        "shoot",
-		"high-availability-config.resources.gardener.cloud/consider": "true",
-		"kubernetes.io/metadata.name":                                "shoot--sample--one",
-		"networking.shoot.gardener.cloud/provider":                   "calico",
-		"pod-security.kubernetes.io/enforce":                         "privileged",
-		"seed.gardener.cloud/provider":                               "aws",
-		"shoot.gardener.cloud/provider":                              "openstack",
-	}
-	if diff := cmp.Diff(want, namespace.Labels); diff != "" {
-		t.Errorf("labels of the namespace (-want +got):\n%s", diff)
-	}
-	want = map[string]string{
-		"high-availability-config.resources.gardener.cloud/failure-tolerance-type": "zone",
-		"high-availability-config.resources.gardener.cloud/zones":                  "region-1a,region-1b,region-1c",
-		"shoot.gardener.cloud/uid":                                                 string(shoot.Status.UID),
-	}
-	if diff := cmp.Diff(want, namespace.Annotations); diff != "" {
-		t.Errorf("annotations of the namespace (-want +got):\n%s", diff)
-	}
-
-	cluster, err := extensions.GetCluster(t.Context(), l.Client(), "shoot--sample--one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cluster.Shoot == nil || cluster.Shoot.Spec.Kubernetes.Version != "1.34.3" ||
-		cluster.Seed == nil || cluster.Seed.Spec.Provider.Type != "aws" ||
-		cluster.CloudProfile == nil || cluster.CloudProfile.Spec.Type != "openstack" {
-		t.Errorf("the Cluster lacks its cloud profile, seed or shoot: %+v", cluster)
-	}
-}
-
-func checkShootWithoutCluster(t *testing.T, l *landscape.Landscape) {
-	name, err := l.CreateShoot(t.Context(), landscape.ShootOptions{
-		Shoot:          landscape.NewShoot("bare", "openstack", "1.33.0"),
-		Labels:         map[string]string{"shoot.gardener.cloud/provider": ""},
-		WithoutCluster: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace := &corev1.Namespace{}
-	if err := l.Client().Get(t.Context(), client.ObjectKey{Name: name}, namespace); err != nil {
-		t.Fatal(err)
-	}
-	if value, found := namespace.Labels["shoot.gardener.cloud/provider"]; found {
-		t.Errorf("the label was to be removed, got %q", value)
-	}
-	if _, err := extensions.GetCluster(t.Context(), l.Client(), name); !apierrors.IsNotFound(err) {
-		t.Errorf("got error %v, want not found", err)
-	}
-	if _, err := l.CreateShoot(t.Context(), landscape.ShootOptions{}); err == nil {
-		t.Error("no error for a shoot without a provider, want one")
-	}
-}
-
-func checkLaterGroup(t *testing.T, l *landscape.Landscape) {
-	etcds := &druidcorev1alpha1.EtcdList{}
-	if err := l.Client().List(t.Context(), etcds); !meta.IsNoMatchError(err) {
-		t.Fatalf("got error %v, want that Etcd is not known", err)
-	}
-	if err := l.InstallCRDs(t.Context(), landscape.Druid); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Client().List(t.Context(), etcds); err != nil {
-		t.Errorf("listing Etcds: %v", err)
-	}
-	if err := l.InstallCRDs(t.Context(), landscape.AllCRDs()...); err != nil {
-		t.Errorf("installing the definitions a second time fails: %v", err)
-	}
-	if err := l.InstallCRDs(t.Context(), "unknown"); err == nil {
-		t.Error("no error for an unknown group, want one")
-	}
-}
-
-func checkServiceAccount(t *testing.T, l *landscape.Landscape) {
-	account, err := l.CreateServiceAccount(t.Context(), landscape.ServiceAccountOptions{
-		Namespace:    "extension",
-		Name:         "graft",
-		ClusterRules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list"}}},
-		Rules: map[string][]rbacv1.PolicyRule{
-			"extension": {{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", account.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	restricted, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := restricted.List(t.Context(), &corev1.NamespaceList{}); err != nil {
-		t.Errorf("listing namespaces is granted: %v", err)
-	}
-	newSecret := func(namespace string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}
-	}
-	if err := restricted.Create(t.Context(), newSecret("extension")); err != nil {
-		t.Errorf("creating a secret in its own namespace is granted: %v", err)
-	}
-	if err := restricted.Create(t.Context(), newSecret(target.GardenNamespace)); !apierrors.IsForbidden(err) {
-		t.Errorf("got error %v for a secret elsewhere, want forbidden", err)
-	}
-}
-
-func TestStartFails(t *testing.T) {
-	t.Run("without the servers", func(t *testing.T) {
-		_, err := landscape.Start(t.Context(), landscape.Options{Binaries: t.TempDir()})
-		if !errors.Is(err, landscape.ErrNoBinaries) || !strings.Contains(err.Error(), "make tools") {
-			t.Errorf("got error %v, want one that says what to run", err)
-		}
-	})
-	t.Run("with an unknown flag", func(t *testing.T) {
-		_, err := landscape.Start(t.Context(), landscape.Options{APIServerArgs: map[string][]string{"no-such-flag": {"x"}}})
-		if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
-			t.Errorf("got error %v, want what kube-apiserver said", err)
-		}
-	})
-	t.Run("with a context that has ended", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := landscape.Start(ctx, landscape.Options{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("got error %v, want canceled", err)
-		}
-	})
-}
+		_, err := landscape.Start(ended, landscape.Options{})
+		Expect(err).To(MatchError(context.Canceled))
+	}, SpecTimeout(patience))
+})

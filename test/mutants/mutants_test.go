@@ -26,35 +26,42 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 const folder = "../../pkg/controlplane/contract"
 
-// TestMutants checks that each mutant is caught.
-func TestMutants(t *testing.T) {
-	mutants, err := find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := run(t.Context(), "."); err != nil {
-		t.Fatalf("the tests fail without a mutant: %v\n%s", err, out)
-	}
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, m := range mutants {
-		temporary := filepath.Join(t.TempDir(), "mutant")
-		group.Go(func() error {
-			if err := m.survives(t.Context(), temporary); err != nil {
-				t.Errorf("%s:%d: without %s: %v", m.file, m.line, m.what, err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	t.Logf("%d mutants", len(mutants))
-}
+func TestMutants(t *testing.T) { suite.Run(t, "mutants", "slow") }
+
+var _ = Describe("the tests of the contract", func() {
+	It("fail if any clause or comparison is removed", func(ctx context.Context) {
+		mutants, err := find()
+		Expect(err).NotTo(HaveOccurred())
+		out, err := run(ctx, ".")
+		Expect(err).NotTo(HaveOccurred(), "the tests without a mutant: %s", out)
+		survivors := make([]error, len(mutants))
+		var group errgroup.Group
+		group.SetLimit(runtime.GOMAXPROCS(0))
+		for i, m := range mutants {
+			temporary := filepath.Join(GinkgoT().TempDir(), "mutant")
+			group.Go(func() error {
+				if err := m.survives(ctx, temporary); err != nil {
+					survivors[i] = fmt.Errorf("%s:%d: without %s: %w", m.file, m.line, m.what, err)
+				}
+				return nil
+			})
+		}
+		_ = group.Wait()
+		AddReportEntry(fmt.Sprintf("%d mutants", len(mutants)))
+		Expect(errors.Join(survivors...)).NotTo(HaveOccurred())
+	}, SpecTimeout(20*time.Minute))
+})
 
 // mutant is a file of the contract without one clause or comparison.
 type mutant struct {
