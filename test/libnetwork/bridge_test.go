@@ -93,9 +93,10 @@ var _ = Describe("a bridge", func() {
 			}),
 			Entry("the interface name that its user chose", bridge{
 				network: engine.Network{Four: four},
-				one:     engine.Endpoint{Four: "172.31.9.10", Options: map[string]string{"com.docker.network.endpoint.ifname": "net7"}},
-				want:    view{"eth0", "", 1500, []string{"172.31.9.10/24"}, []string{"default via 172.31.9.1"}},
-				chosen:  "net7",
+				one: engine.Endpoint{Four: "172.31.9.10",
+					Options: map[string]string{"com.docker.network.endpoint.ifname": "net7"}},
+				want:   view{"eth0", "", 1500, []string{"172.31.9.10/24"}, []string{"default via 172.31.9.1"}},
+				chosen: "net7",
 			}),
 			Entry("the interface prefix and MTU of a profile", bridge{
 				network: engine.Network{Four: four, Options: map[string]string{"profile": "acme.com/flat"}},
@@ -124,13 +125,15 @@ var _ = Describe("a bridge", func() {
 	It("never allocates auxiliary addresses", func() {
 		m := begin(linksOnly, "")
 		m.network(engine.Network{Name: "net", Four: []engine.Pool{{
-			Subnet: "172.31.9.0/24", Range: "172.31.9.0/29", Gateway: "172.31.9.1", Auxiliary: map[string]string{"router": "172.31.9.3"},
+			Subnet: "172.31.9.0/24", Range: "172.31.9.0/29", Gateway: "172.31.9.1",
+			Auxiliary: map[string]string{"router": "172.31.9.3"},
 		}}})
 		var allocated []string
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			allocated = append(allocated, m.endpoint(engine.Endpoint{Network: "net", Name: name}).Four)
 		}
-		Expect(allocated).To(Equal([]string{"172.31.9.2/24", "172.31.9.4/24", "172.31.9.5/24", "172.31.9.6/24", "172.31.9.7/24"}))
+		Expect(allocated).To(Equal([]string{"172.31.9.2/24", "172.31.9.4/24", "172.31.9.5/24", "172.31.9.6/24",
+			"172.31.9.7/24"}))
 		_, err := m.CreateEndpoint(engine.Endpoint{Network: "net", Name: "f", Four: "172.31.9.3"})
 		expectRefused("an endpoint with the router's address", err)
 		m.deleteEndpoints("net", "a", "b", "c", "d", "e")

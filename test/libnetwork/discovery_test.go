@@ -32,15 +32,17 @@ var _ = Describe("a driver in the plugin folders of a rootless dockerd", func() 
 		writeCertificates(m.folder)
 		m.kill()
 		m.write("config.yaml", configurationOf(m.folder, `[{address: "unix://$F/elsewhere.sock", contracts: [docker]}, `+
-			`{address: "unix:///run/docker/plugins/graft.sock", contracts: [docker]}, {address: "tcp://127.0.0.1:7443", contracts: [docker], `+
+			`{address: "unix:///run/docker/plugins/graft.sock", contracts: [docker]}, `+
+			`{address: "tcp://127.0.0.1:7443", contracts: [docker], `+
 			`tls: {certFile: $F/server.crt, keyFile: $F/server.key, clientCAFile: $F/ca.crt}}]`)+"shutdown: {delay: 0s}\n")
 		m.start()
 		Expect(os.MkdirAll(m.folder+"/.local/lib/docker/plugins", 0o700)).To(Succeed())
 		m.write(".local/lib/docker/plugins/socket.spec", "unix://"+filepath.Join(m.folder, "elsewhere.sock")+"\n")
-		text, err := json.Marshal(map[string]any{"Name": "secure", "Addr": "https://127.0.0.1:7443", "TLSConfig": map[string]string{
-			"CAFile": filepath.Join(m.folder, "ca.crt"), "CertFile": filepath.Join(m.folder, "client.crt"),
-			"KeyFile": filepath.Join(m.folder, "client.key"),
-		}})
+		text, err := json.Marshal(map[string]any{"Name": "secure", "Addr": "https://127.0.0.1:7443",
+			"TLSConfig": map[string]string{
+				"CAFile": filepath.Join(m.folder, "ca.crt"), "CertFile": filepath.Join(m.folder, "client.crt"),
+				"KeyFile": filepath.Join(m.folder, "client.key"),
+			}})
 		Expect(err).NotTo(HaveOccurred())
 		m.write(".local/lib/docker/plugins/secure.json", string(text))
 		m.environment = []string{"ROOTLESSKIT_STATE_DIR=" + m.folder, "HOME=" + m.folder}
@@ -74,13 +76,18 @@ func writeCertificates(folder string) {
 	GinkgoHelper()
 	template := func(name string) *x509.Certificate {
 		return &x509.Certificate{
-			SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-			NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
-			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+			SerialNumber: big.NewInt(time.Now().UnixNano()),
+			Subject:      pkix.Name{CommonName: name},
+			NotBefore:    time.Now().Add(-time.Hour),
+			NotAfter:     time.Now().Add(time.Hour),
+			IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+			KeyUsage:     x509.KeyUsageDigitalSignature,
+			ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		}
 	}
 	authority, authorityKey := template("authority"), newKey()
-	authority.IsCA, authority.BasicConstraintsValid, authority.KeyUsage, authority.ExtKeyUsage = true, true, x509.KeyUsageCertSign, nil
+	authority.IsCA, authority.BasicConstraintsValid = true, true
+	authority.KeyUsage, authority.ExtKeyUsage = x509.KeyUsageCertSign, nil
 	write := func(name string, c *x509.Certificate, key *ecdsa.PrivateKey) {
 		raw, err := x509.CreateCertificate(rand.Reader, c, authority, key.Public(), authorityKey)
 		Expect(err).NotTo(HaveOccurred())

@@ -32,7 +32,8 @@ var _ = Describe("a fault of the server", func() {
 		m := begin(pooled, sweeping)
 		m.network(fromPool("net", "acme.com/overlay"))
 		var err error
-		for wait := 200 * time.Millisecond; err == nil && wait < patience; wait *= 2 { // until the request arrives before the kill
+		for wait := 200 * time.Millisecond; err == nil &&
+			wait < patience; wait *= 2 { // until the request arrives before the kill
 			m.signal(syscall.SIGSTOP)
 			result := request(m)
 			time.Sleep(wait)
@@ -128,7 +129,8 @@ var _ = Describe("a fault of the server", func() {
 			all.Go(func() { // the restart fails some of them
 				_, _ = m.Load(engine.Load{Network: "net", Endpoints: 32, Callers: 8, Prefix: "k"})
 			})
-			Eventually(func() int { return len(strings.Fields(links(""))) }).Should(BeNumerically(">", count), "links before the restart")
+			Eventually(func() int { return len(strings.Fields(links(""))) }).Should(BeNumerically(">", count),
+				"links before the restart")
 			m.restartServer()
 			all.Wait()
 			for i := range 32 {
@@ -174,7 +176,8 @@ var _ = Describe("a restart of the controller", func() {
 		_, err := m.Endpoint("net", "one")
 		expectRefused("the endpoint of a killed container", err)
 		_, again := m.container(engine.Endpoint{Network: "net", Name: "again", Four: "10.64.0.3"})
-		Expect(again.onlyInterface().Addresses).To(Equal([]string{"10.64.0.3/24", "fd00:64::2/64"}), "the released address, requested")
+		Expect(again.onlyInterface().Addresses).To(Equal([]string{"10.64.0.3/24", "fd00:64::2/64"}),
+			"the released address, requested")
 		m.ledger("verify")
 		m.deleteContainers("net", "again")
 		m.deleteNetworks("net")
@@ -217,7 +220,8 @@ var _ = Describe("a restart of the controller", func() {
 		_, later := m.container(engine.Endpoint{Network: "net", Name: "later"})
 		Expect(later.onlyInterface().Addresses).To(HaveLen(1), "addresses of a later container")
 		Eventually(m.allocations).Should(HaveLen(1), "allocations after sweeps")
-		Eventually(func() []string { return strings.Fields(links("")) }).Should(HaveLen(3), "two bridges and a port after sweeps")
+		Eventually(func() []string { return strings.Fields(links("")) }).Should(HaveLen(3),
+			"two bridges and a port after sweeps")
 		m.deleteContainers("net", "later")
 		m.deleteNetworks("net", "plain")
 		m.expectClean()

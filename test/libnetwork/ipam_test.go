@@ -56,12 +56,14 @@ const afterSweeps = 3500 * time.Millisecond
 // fromPool returns a network with addresses of the first free pool of a profile.
 func fromPool(name, profile string) engine.Network {
 	return engine.Network{
-		Name: name, IPAM: "graft", IPAMOptions: map[string]string{"profile": profile}, Options: map[string]string{"profile": profile},
+		Name: name, IPAM: "graft", IPAMOptions: map[string]string{"profile": profile},
+		Options: map[string]string{"profile": profile},
 	}
 }
 
 var _ = Describe("the IPAM driver", func() {
-	overlayRoutes := []string{"10.112.0.0/12", "10.96.0.0/12 via 10.64.0.254", "default via 10.64.0.1", "default6 via fd00:64::1"}
+	overlayRoutes := []string{"10.112.0.0/12", "10.96.0.0/12 via 10.64.0.254", "default via 10.64.0.1",
+		"default6 via fd00:64::1"}
 
 	It("allocates addresses from the pools of a profile, none of them twice", func() {
 		m := begin(pooled, "")
@@ -76,7 +78,8 @@ var _ = Describe("the IPAM driver", func() {
 		for _, address := range []string{"10.64.0.99/24", "fd00:64::99/64"} {
 			one.expectReach(other, address)
 		}
-		Expect(m.allocations()).To(ContainElement(HavePrefix("docker/pool/worker-1/local/overlay/10.64.0.0/24/")), "the ledger")
+		Expect(m.allocations()).To(ContainElement(HavePrefix("docker/pool/worker-1/local/overlay/10.64.0.0/24/")),
+			"the ledger")
 		_, err := m.CreateEndpoint(engine.Endpoint{Network: "net", Name: "third", Four: "10.64.0.99"})
 		expectRefused("an allocated address", err, "10.64.0.99")
 		more := fromPool("more", "acme.com/overlay")
@@ -108,7 +111,8 @@ var _ = Describe("the IPAM driver", func() {
 		addLink("obstacle0", "10.64.0.77/25")
 		m.initial = links("")
 		m.network(fromPool("net", "acme.com/overlay"))
-		Expect(m.endpoint(engine.Endpoint{Network: "net", Name: "one"}).Four).To(Equal("10.65.0.8/24"), "an address of the second pool")
+		Expect(m.endpoint(engine.Endpoint{Network: "net", Name: "one"}).Four).To(Equal("10.65.0.8/24"),
+			"an address of the second pool")
 		n := fromPool("more", "acme.com/overlay")
 		n.Driver = "graft"
 		_, err := m.NewNetwork(n)
@@ -120,7 +124,8 @@ var _ = Describe("the IPAM driver", func() {
 		n = fromPool("named", "acme.com/overlay")
 		n.Four = []engine.Pool{{Subnet: "10.64.0.0/24", Range: "10.64.0.128/25"}}
 		m.network(n)
-		Expect(m.endpoint(engine.Endpoint{Network: "named", Name: "one"}).Four).To(MatchRegexp(`^10\.64\.0\.(12[89]|1[3-9]\d)/24$`))
+		Expect(m.endpoint(engine.Endpoint{Network: "named",
+			Name: "one"}).Four).To(MatchRegexp(`^10\.64\.0\.(12[89]|1[3-9]\d)/24$`))
 		m.deleteEndpoints("named", "one")
 		m.deleteNetworks("named")
 		m.expectClean()
@@ -172,7 +177,8 @@ var _ = Describe("the IPAM driver", func() {
 		for _, address := range other.onlyInterface().Addresses {
 			one.expectReach(other, address)
 		}
-		Expect(m.allocations()).To(HaveExactElements(HavePrefix("docker/endpoint/"), HavePrefix("docker/endpoint/")), "the ledger")
+		Expect(m.allocations()).To(HaveExactElements(HavePrefix("docker/endpoint/"), HavePrefix("docker/endpoint/")),
+			"the ledger")
 		m.deleteContainers("net", "one", "other")
 		m.expectNoAllocations()
 		m.deleteNetworks("net")

@@ -111,7 +111,8 @@ func connectNamespace(far string) {
 		if err != nil {
 			return err
 		}
-		if err := netlink.AddrAdd(there, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(192, 0, 2, 2), Mask: net.CIDRMask(24, 32)}}); err != nil {
+		if err := netlink.AddrAdd(there,
+			&netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(192, 0, 2, 2), Mask: net.CIDRMask(24, 32)}}); err != nil {
 			return err
 		}
 		return netlink.LinkSetUp(there)

@@ -56,8 +56,9 @@ func beginIn(driver, space, profile, configuration string) *machine {
 func (m *machine) startController() {
 	GinkgoHelper()
 	Expect(within(m.space, func() (err error) {
-		m.Process, err = engine.Start(filepath.Join(engines, controller), engine.Settings{Data: filepath.Join(m.folder, "data"),
-			Run: filepath.Join(m.folder, "run"), Active: m.active, Environment: m.environment}, m.output)
+		m.Process, err = engine.Start(filepath.Join(engines, controller),
+			engine.Settings{Data: filepath.Join(m.folder, "data"),
+				Run: filepath.Join(m.folder, "run"), Active: m.active, Environment: m.environment}, m.output)
 		return err
 	})).To(Succeed(), "starting the controller")
 }

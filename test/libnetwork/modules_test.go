@@ -59,7 +59,8 @@ var _ = Describe("a kernel with all modules", func() {
 			names = append(names, "other")
 		}
 		if n.sharedMAC && !n.single {
-			_, err := m.CreateEndpoint(engine.Endpoint{Network: "net", Name: "third", MAC: "02:42:00:00:00:0a", Options: n.endpoint})
+			_, err := m.CreateEndpoint(engine.Endpoint{Network: "net", Name: "third", MAC: "02:42:00:00:00:0a",
+				Options: n.endpoint})
 			expectRefused("another MAC address", err, "MAC address")
 		}
 		m.restartServer()
@@ -70,15 +71,19 @@ var _ = Describe("a kernel with all modules", func() {
 		Entry("ipvlan", moduleNetwork{options: map[string]string{"kind": "ipvlan"}, sharedMAC: true, routes: routes}),
 		Entry("ipvlan of mode l3", moduleNetwork{options: map[string]string{"kind": "ipvlan", "mode": "l3"}, sharedMAC: true,
 			noRouter: true, routes: []string{"default"}}),
-		Entry("ipvlan of mode l3s", moduleNetwork{options: map[string]string{"kind": "ipvlan", "mode": "l3s"}, sharedMAC: true,
-			noRouter: true, routes: []string{"default"}}),
+		Entry("ipvlan of mode l3s",
+			moduleNetwork{options: map[string]string{"kind": "ipvlan", "mode": "l3s"}, sharedMAC: true,
+				noRouter: true, routes: []string{"default"}}),
 		Entry("ipvlan on a VLAN", moduleNetwork{options: map[string]string{"kind": "ipvlan", "vlan": "42"}, vlan: 42,
 			sharedMAC: true, routes: routes}),
-		Entry("macvlan on a VLAN", moduleNetwork{options: map[string]string{"kind": "macvlan", "vlan": "42"}, vlan: 42, routes: routes}),
-		Entry("a bridge on a VLAN", moduleNetwork{options: map[string]string{"kind": "bridge", "vlan": "42", "gateway": "outside"},
-			vlan: 42, routes: routes}),
-		Entry("a VLAN", moduleNetwork{options: map[string]string{"kind": "vlan"}, vlan: 43, endpoint: map[string]string{"vlan": "43"},
-			single: true, routes: routes}),
+		Entry("macvlan on a VLAN",
+			moduleNetwork{options: map[string]string{"kind": "macvlan", "vlan": "42"}, vlan: 42, routes: routes}),
+		Entry("a bridge on a VLAN",
+			moduleNetwork{options: map[string]string{"kind": "bridge", "vlan": "42", "gateway": "outside"},
+				vlan: 42, routes: routes}),
+		Entry("a VLAN", moduleNetwork{options: map[string]string{"kind": "vlan"}, vlan: 43,
+			endpoint: map[string]string{"vlan": "43"},
+			single:   true, routes: routes}),
 	)
 })
 
@@ -86,7 +91,8 @@ var _ = Describe("a kernel with all modules", func() {
 func addRouter(name string, vlan int, address string) {
 	GinkgoHelper()
 	if vlan != 0 {
-		router := &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "router", ParentIndex: findLink(name).Attrs().Index}, VlanId: vlan}
+		router := &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "router", ParentIndex: findLink(name).Attrs().Index},
+			VlanId: vlan}
 		Expect(netlink.LinkAdd(router)).To(Succeed())
 		Expect(netlink.LinkSetUp(router)).To(Succeed())
 		name = "router"

@@ -19,7 +19,8 @@ const (
 	echoRequestSix, echoReplySix = 128, 129
 )
 
-// ping sends an echo request in the namespace of the calling thread. It fails if there is no answer within half a second.
+// ping sends an echo request in the namespace of the calling thread. It fails if there is no answer within half a
+// second.
 func ping(ctx context.Context, ip net.IP) error {
 	protocol, request, reply := "ip4:icmp", byte(echoRequest), byte(echoReply)
 	if ip.To4() == nil {

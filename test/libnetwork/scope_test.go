@@ -20,9 +20,11 @@ var _ = Describe("a driver of scope global", func() {
 		options := map[string]string{"kind": "vxlan", "vni": "4711", "local": "192.0.2.1"}
 		Expect(m.Allocate("graft", id, options)).Error().NotTo(HaveOccurred(), "allocating a network")
 		for _, gone := range []bool{false, false, true, true} {
-			Expect(m.Discover(engine.Notice{Driver: "graft", Address: "192.0.2.7", Gone: gone})).To(Succeed(), "discovering a node")
+			Expect(m.Discover(engine.Notice{Driver: "graft", Address: "192.0.2.7", Gone: gone})).To(Succeed(),
+				"discovering a node")
 		}
-		Expect(m.Discover(engine.Notice{Driver: "graft", Address: "192.0.2.1", Self: true})).To(Succeed(), "discovering this node")
+		Expect(m.Discover(engine.Notice{Driver: "graft", Address: "192.0.2.1", Self: true})).To(Succeed(),
+			"discovering this node")
 		m.network(engine.Network{Name: "net", Four: four, Options: options})
 		_, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
 		_, other := m.container(engine.Endpoint{Network: "net", Name: "other"})

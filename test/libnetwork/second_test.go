@@ -26,7 +26,8 @@ var _ = Describe("a second server with a ledger of its own", func() {
 			Expect(err).NotTo(HaveOccurred())
 			second := &server{driver: c.driver, folder: folder, log: &log{}}
 			second.write("profile.yaml", linksOnly)
-			second.write("config.yaml", configurationOf(folder, `[{address: "unix:///run/docker/plugins/`+c.driver+`.sock", contracts: [docker]}]`))
+			second.write("config.yaml",
+				configurationOf(folder, `[{address: "unix:///run/docker/plugins/`+c.driver+`.sock", contracts: [docker]}]`))
 			second.launch()
 			Eventually(second.ended).Should(BeClosed(), "the second server exits")
 			Expect(second.process.ProcessState.ExitCode()).NotTo(BeZero(), "the exit status of the second server")

@@ -58,7 +58,9 @@ func serve(driver, space, profile, configuration string) *server {
 	Expect(err).NotTo(HaveOccurred())
 	s := &server{driver: driver, folder: folder, space: space, log: &log{}}
 	s.write("profile.yaml", profile)
-	s.write("config.yaml", configurationOf(folder, `[{address: "unix:///run/docker/plugins/`+driver+`.sock", contracts: [docker]}]`)+configuration)
+	s.write("config.yaml",
+		configurationOf(folder,
+			`[{address: "unix:///run/docker/plugins/`+driver+`.sock", contracts: [docker]}]`)+configuration)
 	Expect(os.MkdirAll("/run/docker/plugins", 0o755)).To(Succeed())
 	s.start()
 	DeferCleanup(func() {
@@ -99,7 +101,8 @@ func (s *server) start() {
 // launch starts the program.
 func (s *server) launch() {
 	GinkgoHelper()
-	s.process = exec.Command(provider, "--config", filepath.Join(s.folder, "config.yaml")) //nolint:noctx // it outlives nodes of a spec
+	s.process = exec.Command(provider, "--config",
+		filepath.Join(s.folder, "config.yaml"))
 	s.process.Stdout, s.process.Stderr = s.log, s.log
 	ended := make(chan struct{})
 	Expect(namespace.Start(s.space, s.process, func() { close(ended) })).To(Succeed())
@@ -161,7 +164,7 @@ func (s *server) stop() {
 func (s *server) ledger(arguments ...string) string {
 	GinkgoHelper()
 	arguments = append(append([]string{"ledger"}, arguments...), "--server=unix://"+filepath.Join(s.folder, "admin.sock"))
-	output, err := exec.Command(graft, arguments...).CombinedOutput() //nolint:noctx // it has its own deadline
+	output, err := exec.Command(graft, arguments...).CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "graft %s: %s", strings.Join(arguments, " "), output)
 	return strings.TrimSpace(string(output))
 }

@@ -47,7 +47,8 @@ func absolute(path string) string {
 func TestMain(m *testing.M) {
 	// The programs are outside of this module. `go test` caches results while this variable is the same.
 	_ = os.Getenv("GRAFT_PROGRAMS")
-	for _, path := range []string{provider, graft, filepath.Join(engines, controllers[0]), filepath.Join(engines, controllers[1])} {
+	for _, path := range []string{provider, graft, filepath.Join(engines, controllers[0]),
+		filepath.Join(engines, controllers[1])} {
 		if _, err := os.Stat(path); err != nil {
 			fmt.Fprintln(os.Stderr, err, "- `make test-libnetwork` builds it")
 			os.Exit(1)

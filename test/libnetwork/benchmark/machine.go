@@ -65,7 +65,8 @@ func (o options) open() (m *machine, err error) {
 	if m.folder, err = os.MkdirTemp(o.folder, "endpoints"); err != nil {
 		return nil, err
 	}
-	for name, text := range map[string]string{"profile.yaml": document, "config.yaml": fmt.Sprintf(configuration, m.folder)} {
+	for name, text := range map[string]string{"profile.yaml": document,
+		"config.yaml": fmt.Sprintf(configuration, m.folder)} {
 		if err := os.WriteFile(filepath.Join(m.folder, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
@@ -82,7 +83,8 @@ func (o options) open() (m *machine, err error) {
 		m.close()
 		return nil, err
 	}
-	m.Process, err = engine.Start(o.engine, engine.Settings{Data: filepath.Join(m.folder, "data"), Run: "/run/docker"}, io.Discard)
+	m.Process, err = engine.Start(o.engine, engine.Settings{Data: filepath.Join(m.folder, "data"), Run: "/run/docker"},
+		io.Discard)
 	if err != nil {
 		m.close()
 	}

@@ -2,11 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command benchmark measures how many endpoints a second the controller of Docker Engine 28 makes, joins, leaves and deletes: on networks of Graft, and
-// on Docker's own bridges in the same run. docs/benchmarks.md explains the rows and keeps a table. Nothing here passes or fails by time.
+// Command benchmark measures how many endpoints a second the controller of Docker Engine 28 makes, joins, leaves and
+// deletes: on networks of Graft, and on Docker's own bridges in the same run. docs/benchmarks.md explains the rows and
+// keeps a table. Nothing here passes or fails by time.
 //
-// It runs in namespaces of its own, as root or not. Neither side has packet filters: Graft has none at all, and Docker's are off, as with dockerd
-// --iptables=false. Names are resolved by neither. Enter at main; what is measured stands in rows.go.
+// It runs in namespaces of its own, as root or not. Neither side has packet filters: Graft has none at all, and
+// Docker's are off, as with dockerd --iptables=false. Names are resolved by neither. Enter at main; what is measured
+// stands in rows.go.
 package main
 
 import (

@@ -22,7 +22,9 @@ var rows = []struct {
 }{
 	{peer, engine.Network{Driver: "bridge", Name: "bridge", Four: subnet("172.20.0.0/16")}},
 	{"graft", engine.Network{Driver: "graft", Name: "graft", Four: subnet("172.21.0.0/16")}},
-	{"graft, addresses of a pool", engine.Network{Driver: "graft", Name: "pool", IPAM: "graft", IPAMOptions: profile("pooled"), Options: profile("pooled")}},
+	{"graft, addresses of a pool",
+		engine.Network{Driver: "graft", Name: "pool", IPAM: "graft", IPAMOptions: profile("pooled"),
+			Options: profile("pooled")}},
 	{"graft, owned addresses", engine.Network{Driver: "graft", Name: "owned", IPAM: "null", Options: profile("owned")}},
 }
 
@@ -53,7 +55,8 @@ func (o options) run(out io.Writer) error {
 	there := 0
 	for _, held := range o.held {
 		for _, row := range rows {
-			load := engine.Load{Network: row.network.Name, Endpoints: held - there, Callers: 16, Prefix: fmt.Sprint(row.network.Name, "-held-", held, "-"), Keep: true}
+			load := engine.Load{Network: row.network.Name, Endpoints: held - there, Callers: 16,
+				Prefix: fmt.Sprint(row.network.Name, "-held-", held, "-"), Keep: true}
 			if _, err := m.Load(load); err != nil {
 				return fmt.Errorf("filling the network of %s: %w", row.name, err)
 			}
@@ -80,7 +83,8 @@ func (o options) measure(m *machine, callers int) ([]figures, error) {
 			if err != nil {
 				return nil, err
 			}
-			took, err := m.Load(engine.Load{Network: row.network.Name, Endpoints: o.batch, Callers: callers, Prefix: row.network.Name + "-"})
+			took, err := m.Load(engine.Load{Network: row.network.Name, Endpoints: o.batch, Callers: callers,
+				Prefix: row.network.Name + "-"})
 			if err != nil {
 				return nil, fmt.Errorf("measuring %s: %w", row.name, err)
 			}

@@ -18,7 +18,8 @@ type table struct {
 
 // begin prints the head.
 func begin(out io.Writer) *table {
-	fmt.Fprintln(out, "| there already | callers | network | made and joined/s | left and deleted/s | × docker's bridge, both | server CPU µs | server allocs |")
+	fmt.Fprintln(out, "| there already | callers | network | made and joined/s | left and deleted/s "+
+		"| × docker's bridge, both | server CPU µs | server allocs |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|")
 	return &table{out: out}
 }
@@ -32,11 +33,12 @@ func (t *table) add(held, callers int, measured []figures) {
 			cpu = fmt.Sprintf("%.0f", f.server.seconds*1e6/float64(f.endpoints))
 			allocations = fmt.Sprintf("%.0f", f.server.allocations/float64(f.endpoints))
 		}
-		fmt.Fprintf(t.out, "| %d | %d | %s | %.0f | %.0f | %.2f, %.2f | %s | %s |\n", held, callers, rows[i].name, median(f.attach), median(f.detach),
-			attach, detach, cpu, allocations)
+		fmt.Fprintf(t.out, "| %d | %d | %s | %.0f | %.0f | %.2f, %.2f | %s | %s |\n", held, callers, rows[i].name,
+			median(f.attach), median(f.detach), attach, detach, cpu, allocations)
 	}
 	for i, f := range measured[1:] {
-		t.ratios = append(t.ratios, fmt.Sprintf("%s, with %d there and %d at a time: making and joining %.2f x docker's bridge, leaving and deleting %.2f x",
+		t.ratios = append(t.ratios, fmt.Sprintf("%s, with %d there and %d at a time: "+
+			"making and joining %.2f x docker's bridge, leaving and deleting %.2f x",
 			rows[i+1].name, held, callers, ratio(f.attach, measured[0].attach), ratio(f.detach, measured[0].detach)))
 	}
 }

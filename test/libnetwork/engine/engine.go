@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine is libnetwork's controller in a separate process, as dockerd has it, without containers and images. The programs below this
-// package put one version each behind the same calls: two versions cannot live in one process, and only a process can be killed. It
-// knows nothing of Graft. Enter at Start; the programs enter at Serve.
+// Package engine is libnetwork's controller in a separate process, as dockerd has it, without containers and images.
+// The programs below this package put one version each behind the same calls: two versions cannot live in one process,
+// and only a process can be killed. It knows nothing of Graft. Enter at Start; the programs enter at Serve.
 package engine
 
 import "context"
@@ -70,7 +70,8 @@ type Notice struct {
 	Self, Gone      bool
 }
 
-// Controller is what the two versions have in common. Networks, endpoints and sandboxes go by the names that the caller gave them.
+// Controller is what the two versions have in common. Networks, endpoints and sandboxes go by the names that the caller
+// gave them.
 type Controller interface {
 	NewNetwork(ctx context.Context, n Network) (id string, err error)
 	DeleteNetwork(ctx context.Context, name string) error

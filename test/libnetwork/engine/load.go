@@ -21,7 +21,8 @@ type Load struct {
 	Keep bool
 }
 
-// Took is how long a load took: CreateEndpoint and Join of all, and Leave and DeleteEndpoint of all; sandboxes are made before and removed after.
+// Took is how long a load took: CreateEndpoint and Join of all, and Leave and DeleteEndpoint of all; sandboxes are made
+// before and removed after.
 type Took struct{ Attach, Detach time.Duration }
 
 // run makes a load on a controller.

@@ -23,10 +23,11 @@ type Process struct {
 	command *exec.Cmd
 }
 
-// Start starts the program of an engine, whose log goes to a writer, and waits until its controller is there. It lives in the network namespace of the
-// calling thread.
+// Start starts the program of an engine, whose log goes to a writer, and waits until its controller is there. It lives
+// in the network namespace of the calling thread.
 func Start(program string, s Settings, log io.Writer) (*Process, error) {
-	p := &Process{command: exec.CommandContext(context.Background(), program, "-data", s.Data, "-run", s.Run, "-active", strings.Join(s.Active, ","))}
+	p := &Process{command: exec.CommandContext(context.Background(), program, "-data", s.Data, "-run", s.Run, "-active",
+		strings.Join(s.Active, ","))}
 	p.command.Stderr, p.command.Env = log, append(os.Environ(), s.Environment...)
 	p.command.WaitDelay = time.Second
 	in, err := p.command.StdinPipe()

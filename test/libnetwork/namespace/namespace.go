@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespace runs a process in user, network and mount namespaces of its own, in which it may make links and mount folders without being root, and
-// without anything of it being seen outside. It must not be used by a process that has work to do outside. Enter at Enter.
+// Package namespace runs a process in user, network and mount namespaces of its own, in which it may make links and
+// mount folders without being root, and without anything of it being seen outside. It must not be used by a process
+// that has work to do outside. Enter at Enter.
 package namespace
 
 import (
@@ -26,7 +27,8 @@ import (
 // inside is the variable of the environment that the process in namespaces of its own has: the part that is its.
 const inside = "GRAFT_OWN_NAMESPACES"
 
-// without is the variable of the environment by which somebody says that what needs a kernel is to be left out, as in Graft's other tests.
+// without is the variable of the environment by which somebody says that what needs a kernel is to be left out, as in
+// Graft's other tests.
 const without = "GRAFT_TEST_WITHOUT_KERNEL"
 
 // permit is what helps where a machine does not let a user make namespaces.
@@ -44,8 +46,8 @@ As root, or in a container with --privileged, it runs too. To leave it out: %s=1
 // explained reports that the advice was printed; once is enough.
 var explained sync.Once
 
-// Enter gives a part in the process that is in namespaces of its own. In the one that was started it runs such a process for each part, at the same
-// time, and gives none and the worst of their exit statuses.
+// Enter gives a part in the process that is in namespaces of its own. In the one that was started it runs such a
+// process for each part, at the same time, and gives none and the worst of their exit statuses.
 func Enter(parts ...string) (part string, status int) {
 	if part = os.Getenv(inside); part != "" {
 		if err := prepare(); err != nil {
@@ -98,7 +100,8 @@ func outside(part string, out, errs io.Writer) (status int) {
 
 // refused reports that the machine does not allow a user to create namespaces.
 func refused(err error) bool {
-	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) ||
+		errors.Is(err, syscall.EINVAL)
 }
 
 // again runs this program for a part in namespaces of its own; with a user namespace, or as the root that it is.
@@ -109,7 +112,8 @@ func again(part string, user bool, out, errs io.Writer) error {
 	command.Args[0] = os.Args[0]
 	command.Env = append(os.Environ(), inside+"="+part)
 	command.Stdout, command.Stderr = out, errs
-	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS,
+		Pdeathsig: syscall.SIGKILL}
 	if user {
 		command.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 		command.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
@@ -118,7 +122,8 @@ func again(part string, user bool, out, errs io.Writer) error {
 	return command.Run()
 }
 
-// prepare makes the namespaces usable: what is mounted stays inside, /run is empty, /sys shows these links, and the loopback interface is up.
+// prepare makes the namespaces usable: what is mounted stays inside, /run is empty, /sys shows these links, and the
+// loopback interface is up.
 func prepare() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
@@ -126,7 +131,8 @@ func prepare() error {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mounting /run: %w", err)
 	}
-	// Where a container runtime has mounted something below /sys, a user cannot mount it anew, and sees the links of the machine in it.
+	// Where a container runtime has mounted something below /sys, a user cannot mount it anew, and sees the links of the
+	// machine in it.
 	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil && !refused(err) && !errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("mounting /sys: %w", err)
 	}

@@ -20,7 +20,8 @@ func In(path string, do func() error) error {
 	return apart(func() error { return in(path, do) })
 }
 
-// apart calls a function on a thread that ends with it. The first thread, which stands for the process and never ends, is not one of these.
+// apart calls a function on a thread that ends with it. The first thread, which stands for the process and never ends,
+// is not one of these.
 func apart(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -35,8 +36,8 @@ func apart(do func() error) error {
 	return <-done
 }
 
-// Start starts a program in the network namespace of a file, or in this one where there is none, and calls a function when it has ended. The program
-// is killed when this process ends.
+// Start starts a program in the network namespace of a file, or in this one where there is none, and calls a function
+// when it has ended. The program is killed when this process ends.
 func Start(path string, program *exec.Cmd, ended func()) error {
 	program.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)

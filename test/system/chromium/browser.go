@@ -80,7 +80,8 @@ const fonts = `<?xml version="1.0"?>
 // letters writes the configuration of the fonts into the browser's home.
 func (b *Browser) letters() error {
 	folder := filepath.Join(b.folder, ".config", "fontconfig")
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "fonts.conf"), []byte(fonts), 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o700),
+		os.WriteFile(filepath.Join(folder, "fonts.conf"), []byte(fonts), 0o600)); err != nil {
 		return fmt.Errorf("choosing the browser's fonts: %w", err)
 	}
 	return nil

@@ -42,7 +42,8 @@ type connection struct {
 
 // connect reads messages until the browser ends.
 func connect(out io.Writer, in io.Reader) *connection {
-	c := &connection{out: out, waiting: map[int]chan message{}, events: map[string]func(message){}, gone: make(chan struct{})}
+	c := &connection{out: out, waiting: map[int]chan message{}, events: map[string]func(message){},
+		gone: make(chan struct{})}
 	go c.read(bufio.NewReader(in))
 	return c
 }

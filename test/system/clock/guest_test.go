@@ -116,7 +116,8 @@ func setClock(by time.Duration) error {
 func (s *scenario) prepare(ctx context.Context) error {
 	for name, labels := range map[string]map[string]string{namespace: nil,
 		shoot: {"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "acme"}} {
-		if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
+		if err := s.client.Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			return err
 		}
 	}
@@ -127,8 +128,8 @@ func (s *scenario) prepare(ctx context.Context) error {
 	return os.WriteFile(s.profile, []byte(profile), 0o600)
 }
 
-// keep runs the extension until the context ends. Like a kubelet with the chart's probe, it restarts the extension when it
-// has exited or was not healthy three times.
+// keep runs the extension until the context ends. Like a kubelet with the chart's probe, it restarts the extension when
+// it has exited or was not healthy three times.
 func (s *scenario) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := start(context.Background(), s.log, "./"+extension, "--kubeconfig="+s.kubeconfig, "--profile="+s.profile,
@@ -181,8 +182,8 @@ func healthy(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// answered writes until ten writes in a row succeed. A failed write is repeated. It fails if an object was stored without
-// the changes of its provider.
+// answered writes until ten writes in a row succeed. A failed write is repeated. It fails if an object was stored
+// without the changes of its provider.
 func (s *scenario) answered(ctx context.Context, what string) error {
 	start, restarts, failed, succeeded := time.Now(), s.restarts, 0, 0
 	err := eventually("admissions succeed after "+what, func() error {
@@ -216,8 +217,9 @@ func (s *scenario) manager() *appsv1.Deployment {
 	s.calls++
 	selected := map[string]string{"app": component}
 	return &appsv1.Deployment{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: component, Annotations: map[string]string{"example.com/write": strconv.Itoa(s.calls)}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: component,
+			Annotations: map[string]string{"example.com/write": strconv.Itoa(s.calls)}},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: selected},
 			Template: corev1.PodTemplateSpec{

@@ -111,7 +111,8 @@ func (c *cluster) define(ctx context.Context) error {
 			return err
 		}
 		all := &unstructured.UnstructuredList{}
-		all.SetGroupVersionKind(schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "ClusterList"})
+		all.SetGroupVersionKind(schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1",
+			Kind: "ClusterList"})
 		return served.List(ctx, all)
 	})
 }

@@ -55,15 +55,18 @@ type cloud struct{ *garden }
 // work goes over all objects once.
 func (c cloud) work(ctx context.Context) error {
 	for _, kind := range answered {
-		if err := c.each(ctx, schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: kind}, c.answer); err != nil {
+		if err := c.each(ctx, schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: kind},
+			c.answer); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
-	if err := c.each(ctx, schema.GroupVersionKind{Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd"}, c.answerEtcd); err != nil {
+	if err := c.each(ctx, schema.GroupVersionKind{Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd"},
+		c.answerEtcd); err != nil {
 		return fmt.Errorf("Etcd: %w", err)
 	}
 	for _, kind := range []string{"Prometheus", "Alertmanager"} {
-		if err := c.each(ctx, schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kind}, c.answerMonitoring); err != nil {
+		if err := c.each(ctx, schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: kind},
+			c.answerMonitoring); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
@@ -110,7 +113,8 @@ func (c cloud) collect(ctx context.Context) error {
 }
 
 // each calls a function for all objects of a kind, which may not exist yet.
-func (c cloud) each(ctx context.Context, kind schema.GroupVersionKind, do func(context.Context, *unstructured.Unstructured) error) error {
+func (c cloud) each(ctx context.Context, kind schema.GroupVersionKind,
+	do func(context.Context, *unstructured.Unstructured) error) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
 	if err := c.client.List(ctx, list); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) ||
@@ -165,7 +169,8 @@ func (c cloud) answer(ctx context.Context, o *unstructured.Unstructured) error {
 		if err := c.client.Create(ctx, secret); client.IgnoreAlreadyExists(err) != nil {
 			return err
 		}
-		status["cloudConfig"] = map[string]any{"secretRef": map[string]any{"name": secret.Name, "namespace": secret.Namespace}}
+		status["cloudConfig"] = map[string]any{"secretRef": map[string]any{"name": secret.Name,
+			"namespace": secret.Namespace}}
 	}
 	return c.patchStatus(ctx, o, status)
 }
@@ -181,10 +186,12 @@ func (c cloud) answerEtcd(ctx context.Context, o *unstructured.Unstructured) err
 			}
 		}
 	}
-	if observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); observed == o.GetGeneration() {
+	if observed, _, _ := unstructured.NestedInt64(o.Object, "status",
+		"observedGeneration"); observed == o.GetGeneration() {
 		return nil
 	}
-	return c.patchStatus(ctx, o, map[string]any{"observedGeneration": o.GetGeneration(), "ready": true, "replicas": 1, "readyReplicas": 1})
+	return c.patchStatus(ctx, o,
+		map[string]any{"observedGeneration": o.GetGeneration(), "ready": true, "replicas": 1, "readyReplicas": 1})
 }
 
 // answerMonitoring reports a Prometheus or an Alertmanager as available.

@@ -86,7 +86,8 @@ func startGarden(ctx context.Context, folder string) *garden {
 // aggregation returns the flags of kube-apiserver for calls of gardener-apiserver and webhooks at the addresses of
 // their Pods.
 func (g *garden) aggregation() map[string][]string {
-	ca, err := (&secrets.CertificateSecretConfig{Name: "front-proxy", CommonName: "front-proxy", CertType: secrets.CACert}).GenerateCertificate()
+	ca, err := (&secrets.CertificateSecretConfig{Name: "front-proxy", CommonName: "front-proxy",
+		CertType: secrets.CACert}).GenerateCertificate()
 	Expect(err).NotTo(HaveOccurred())
 	one, err := (&secrets.CertificateSecretConfig{
 		Name: "front-proxy", CommonName: "front-proxy", CertType: secrets.ClientCert, SigningCA: ca,
@@ -199,7 +200,8 @@ func (g *garden) startAPIServer(ctx context.Context) {
 			host)) // #nosec G115
 	for group, versions := range groups {
 		for _, version := range versions {
-			registration := fmt.Sprintf(`{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": %q}, "spec": {
+			registration := fmt.Sprintf(`{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+				"metadata": {"name": %q}, "spec": {
 				"group": %q, "version": %q, "groupPriorityMinimum": 10000, "versionPriority": 20, "caBundle": %s,
 				"service": {"name": %q, "namespace": "kube-system", "port": 443}}}`,
 				version+"."+group, group, version, encoded(ca.CertificatePEM), service)
@@ -299,7 +301,8 @@ func (g *garden) kubectl(ctx context.Context, input string, arguments ...string)
 }
 
 // endpoints returns the EndpointSlice of a Service.
-func endpoints(namespace, service string, ports []discoveryv1.EndpointPort, addresses ...string) *discoveryv1.EndpointSlice {
+func endpoints(namespace, service string, ports []discoveryv1.EndpointPort,
+	addresses ...string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: service + "-played", Namespace: namespace, Labels: map[string]string{discoveryv1.LabelServiceName: service},

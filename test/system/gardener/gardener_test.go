@@ -116,7 +116,7 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 		g.changed(ctx, 4)
 	})
 
-	It("moves the seed to another ControllerRegistration by its labels, and changes every object on the way", func(ctx SpecContext) {
+	It("moves the seed to another ControllerRegistration by labels, with all objects", func(ctx SpecContext) {
 		first := g.installed(ctx, "provider-graft")
 		next := strings.ReplaceAll(graft(ctx, g.folder, "v2", 4), "name: provider-graft\n", "name: next\n")
 		g.apply(ctx, strings.ReplaceAll(next, firstLabel, "example.com/next"))
@@ -302,7 +302,8 @@ func cloudRegistration(ctx context.Context, folder string) string {
 	GinkgoHelper()
 	chart, archive := filepath.Join(folder, "cloud"), filepath.Join(folder, "cloud.tgz")
 	Expect(os.MkdirAll(filepath.Join(chart, "templates"), 0o700)).To(Succeed())
-	Expect(os.WriteFile(filepath.Join(chart, "Chart.yaml"), []byte("{apiVersion: v1, name: cloud, version: 0.1.0}"), 0o600)).To(Succeed())
+	Expect(os.WriteFile(filepath.Join(chart, "Chart.yaml"), []byte("{apiVersion: v1, name: cloud, version: 0.1.0}"),
+		0o600)).To(Succeed())
 	Expect(os.WriteFile(filepath.Join(chart, "templates", "config.yaml"),
 		[]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: cloud, namespace: {{ .Release.Namespace }}}}"),
 		0o600)).To(Succeed())

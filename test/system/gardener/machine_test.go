@@ -83,7 +83,8 @@ func connect() []network {
 	for i := range networks {
 		one := network{namespace.NewMachine(GinkgoTB()), fmt.Sprintf("10.1.1.%d", i+1)}
 		outside, inside := fmt.Sprintf("pod%d", i), fmt.Sprintf("eth%d", i)
-		Expect(netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: outside, MasterIndex: bridge.Index}, PeerName: inside})).To(Succeed())
+		Expect(netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: outside, MasterIndex: bridge.Index},
+			PeerName: inside})).To(Succeed())
 		link, err := netlink.LinkByName(outside)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(netlink.LinkSetUp(link)).To(Succeed())
@@ -286,11 +287,13 @@ func (m *machine) startPod(ctx context.Context, d *appsv1.Deployment, hash strin
 	if err != nil {
 		return nil, err
 	}
-	environment := []string{"KUBECONFIG=" + kubeconfig, "TARGET_KUBECONFIG=" + kubeconfig, "HOSTNAME=" + p.name, "POD_NAME=" + p.name}
+	environment := []string{"KUBECONFIG=" + kubeconfig, "TARGET_KUBECONFIG=" + kubeconfig, "HOSTNAME=" + p.name,
+		"POD_NAME=" + p.name}
 	for _, variable := range container.Env {
 		value := moved.Replace(variable.Value)
 		if from := variable.ValueFrom; from != nil && from.FieldRef != nil {
-			value = map[string]string{"metadata.namespace": d.Namespace, "metadata.name": p.name, "status.podIP": p.address}[from.FieldRef.FieldPath]
+			value = map[string]string{"metadata.namespace": d.Namespace, "metadata.name": p.name,
+				"status.podIP": p.address}[from.FieldRef.FieldPath]
 		}
 		environment = append(environment, variable.Name+"="+value)
 	}
@@ -307,7 +310,8 @@ func (m *machine) startPod(ctx context.Context, d *appsv1.Deployment, hash strin
 
 // createPod creates a Pod object, which some of Gardener's checks count, with labels in addition to those of the
 // Deployment.
-func (m *machine) createPod(ctx context.Context, d *appsv1.Deployment, name, address string, more map[string]string) error {
+func (m *machine) createPod(ctx context.Context, d *appsv1.Deployment, name, address string,
+	more map[string]string) error {
 	all := maps.Clone(d.Spec.Template.Labels)
 	maps.Copy(all, more)
 	object := &corev1.Pod{
@@ -328,7 +332,8 @@ func (m *machine) createPod(ctx context.Context, d *appsv1.Deployment, name, add
 }
 
 // volume returns the files of a volume.
-func (m *machine) volume(ctx context.Context, namespace string, spec corev1.PodSpec, name string) (map[string][]byte, error) {
+func (m *machine) volume(ctx context.Context, namespace string, spec corev1.PodSpec, name string) (map[string][]byte,
+	error) {
 	i := slices.IndexFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no volume %s", name)
@@ -345,7 +350,8 @@ func (m *machine) volume(ctx context.Context, namespace string, spec corev1.PodS
 		}
 	case volume.Secret != nil:
 		object := &corev1.Secret{}
-		if err := m.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: volume.Secret.SecretName}, object); err != nil {
+		if err := m.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: volume.Secret.SecretName},
+			object); err != nil {
 			return nil, err
 		}
 		files = object.Data
@@ -355,7 +361,8 @@ func (m *machine) volume(ctx context.Context, namespace string, spec corev1.PodS
 
 // kubeconfigOf writes a kubeconfig with a token of a ServiceAccount.
 func (m *machine) kubeconfigOf(ctx context.Context, namespace, name, folder string) (string, error) {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(24 * 60 * 60))}}
+	day := int64(24 * 60 * 60)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := m.client.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", fmt.Errorf("asking for a token of %s/%s: %w", namespace, name, err)
@@ -366,7 +373,8 @@ func (m *machine) kubeconfigOf(ctx context.Context, namespace, name, folder stri
 	}
 	return path, os.WriteFile(path, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "x",
 		"clusters": [{"name": "x", "cluster": {"server": %q, "certificate-authority-data": %q}}],
-		"users": [{"name": "x", "user": {"token": %q}}], "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}`,
+		"users": [{"name": "x", "user": {"token": %q}}],
+		"contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]}`,
 		m.Config().Host, base64.StdEncoding.EncodeToString(m.Config().CAData), request.Status.Token), 0o600)
 }
 
@@ -525,7 +533,8 @@ func (m *machine) reportEndpoints(ctx context.Context, s *corev1.Service) error 
 			ports = nil
 			for _, port := range s.Spec.Ports {
 				number := portOf(p.template.Spec.Containers[0], port.TargetPort)
-				ports = append(ports, discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: &number, Protocol: ptr.To(corev1.ProtocolTCP)})
+				ports = append(ports,
+					discoveryv1.EndpointPort{Name: ptr.To(port.Name), Port: &number, Protocol: ptr.To(corev1.ProtocolTCP)})
 			}
 			if p.ready {
 				addresses = append(addresses, p.address)

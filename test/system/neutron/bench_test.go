@@ -89,7 +89,10 @@ func report(nodes, pods int, name string, took, raw time.Duration) {
 // open returns a cloud with a timeout for all binds at once.
 func (b *bench) open(warm int) *openstack.Cloud {
 	GinkgoHelper()
-	d := definition(func(d *openstack.Definition) { d.NetworkID, d.Trunk.LastVLAN, d.Trunk.Warm = b.networkID, 4000, warm })
+	d := definition(func(d *openstack.Definition) {
+		d.NetworkID, d.Trunk.LastVLAN, d.Trunk.Warm = b.networkID, 4000,
+			warm
+	})
 	made, err := openstack.New(d, openstack.Options{Clock: clock.RealClock{}, Timeout: 10 * time.Minute, Idle: time.Hour})
 	Expect(err).NotTo(HaveOccurred())
 	return made
@@ -201,5 +204,6 @@ func (b *bench) rawBind(ctx SpecContext, trunk string, addresses []netip.Addr, a
 	for i, p := range answer.Ports {
 		subports[i] = trunks.Subport{PortID: p.ID, SegmentationType: "vlan", SegmentationID: 100 + attached + i}
 	}
-	Expect(trunks.AddSubports(ctx, fixture.owner, trunk, trunks.AddSubportsOpts{Subports: subports}).Err).NotTo(HaveOccurred())
+	Expect(trunks.AddSubports(ctx, fixture.owner, trunk,
+		trunks.AddSubportsOpts{Subports: subports}).Err).NotTo(HaveOccurred())
 }

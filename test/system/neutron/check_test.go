@@ -39,7 +39,8 @@ pools:
   pods: {cloud: neutron, exclusive: true, subnets: [{prefix: 10.0.0.0/24}]}
 `, clouds, networkID, more))
 	var out bytes.Buffer
-	status := app.Main("test", append([]string{"cloud", "check", profile}, arguments...), &app.Streams{Out: &out, Err: &out})
+	status := app.Main("test", append([]string{"cloud", "check", profile}, arguments...),
+		&app.Streams{Out: &out, Err: &out})
 	return out.String(), status
 }
 
@@ -67,7 +68,8 @@ neutron: ok: quota of trunks: 1 used, no limit
 		mac := nicWithoutTrunk(ctx)
 		out, status := check(sharedNetwork(ctx), "", "--nic", mac)
 		Expect(status).To(Equal(1))
-		Expect(out).To(ContainSubstring("neutron: FAILED: permission to create ports: creating a port: OpenStack answered 403"))
+		Expect(out).To(ContainSubstring(
+			"neutron: FAILED: permission to create ports: creating a port: OpenStack answered 403"))
 		Expect(out).To(ContainSubstring("has no trunk: create one, or write trunk.create: true"))
 	})
 
@@ -84,7 +86,8 @@ neutron: ok: quota of trunks: 1 used, no limit
 		Expect(status).To(Equal(1))
 		Expect(out).To(ContainSubstring(
 			"neutron: FAILED: permission to create ports: not tested, because the quota of ports is used up"))
-		Expect(out).To(ContainSubstring(fmt.Sprintf("neutron: FAILED: quota of ports: %d of %d used: nothing is left", before, before)))
+		Expect(out).To(ContainSubstring(fmt.Sprintf("neutron: FAILED: quota of ports: %d of %d used: nothing is left", before,
+			before)))
 	})
 
 	It("finds a network that does not exist", func() {
@@ -107,7 +110,8 @@ func sharedNetwork(ctx SpecContext) string {
 // portsOfNetwork returns the IDs of all ports of the network.
 func portsOfNetwork(ctx SpecContext) (ids []string) {
 	GinkgoHelper()
-	pages, err := ports.List(fixture.admin, ports.ListOpts{NetworkID: fixture.networkID, SortKey: "id", SortDir: "asc"}).AllPages(ctx)
+	pages, err := ports.List(fixture.admin,
+		ports.ListOpts{NetworkID: fixture.networkID, SortKey: "id", SortDir: "asc"}).AllPages(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	all, err := ports.ExtractPorts(pages)
 	Expect(err).NotTo(HaveOccurred())
@@ -129,7 +133,8 @@ var _ = Describe("a port without an allocation", func() {
 		unattached = bind(ctx, open(definition(func(d *openstack.Definition) { d.Trunk = nil })), unattached)
 		search := func() []cloud.Orphan {
 			GinkgoHelper()
-			found, err := c.Orphans(ctx, func(_ context.Context, each func(network.Allocation) error) error { return each(held) }, true)
+			found, err := c.Orphans(ctx,
+				func(_ context.Context, each func(network.Allocation) error) error { return each(held) }, true)
 			Expect(err).NotTo(HaveOccurred())
 			return found
 		}

@@ -90,8 +90,10 @@ var _ = Describe("a bind", func() {
 		port, err := ports.Get(ctx, fixture.owner, portOf(a)).Extract()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(port.FixedIPs).To(ConsistOf(
-			ports.IP{SubnetID: fixture.subnet4, IPAddress: "10.0.0.10"}, ports.IP{SubnetID: fixture.subnet6, IPAddress: "fd00:10::10"}))
-		Expect(port.AllowedAddressPairs).To(ConsistOf(ports.AddressPair{IPAddress: "10.96.0.0/11", MACAddress: port.MACAddress}))
+			ports.IP{SubnetID: fixture.subnet4, IPAddress: "10.0.0.10"}, ports.IP{SubnetID: fixture.subnet6,
+				IPAddress: "fd00:10::10"}))
+		Expect(port.AllowedAddressPairs).To(ConsistOf(ports.AddressPair{IPAddress: "10.96.0.0/11",
+			MACAddress: port.MACAddress}))
 		Expect(port.Description).To(Equal("graft " + a.Owner.String()))
 		Expect(a.Binding.MAC.String()).To(Equal(port.MACAddress))
 		Expect(vlans(ctx, trunk)).To(Equal(map[string]int{port.ID: int(a.Binding.VLAN)}))
@@ -170,7 +172,8 @@ var _ = Describe("a bind", func() {
 		unbind(ctx, c, a)
 	})
 
-	DescribeTable("is refused for good", func(ctx SpecContext, change func(*openstack.Definition, *network.Allocation), want string) {
+	type change = func(*openstack.Definition, *network.Allocation)
+	DescribeTable("is refused for good", func(ctx SpecContext, change change, want string) {
 		mac := fixture.mac
 		a, d := allocation(mac, 16), definition()
 		change(d, &a)
@@ -188,7 +191,8 @@ var _ = Describe("a bind", func() {
 		Entry("on a NIC that does not exist", func(_ *openstack.Definition, a *network.Allocation) {
 			a.Trunk.MAC = "fa:16:3e:00:00:00"
 		}, "no port of the project has the MAC address fa:16:3e:00:00:00"),
-		Entry("without a NIC", func(_ *openstack.Definition, a *network.Allocation) { a.Trunk.MAC = "" }, "has no NIC of the node"),
+		Entry("without a NIC", func(_ *openstack.Definition, a *network.Allocation) { a.Trunk.MAC = "" },
+			"has no NIC of the node"),
 		Entry("with a security group that does not exist", func(d *openstack.Definition, _ *network.Allocation) {
 			d.SecurityGroupIDs = []string{"00000000-0000-4000-8000-000000000000"}
 		}, "SecurityGroupNotFound"),
@@ -234,7 +238,8 @@ var _ = Describe("changes in Neutron", func() {
 	It("is released: a port that was detached, one that was deleted, one that was renamed", func(ctx SpecContext) {
 		mac, trunk := fixture.mac, fixture.trunk
 		c := open(definition())
-		detached, deleted, renamed := bind(ctx, c, allocation(mac, 21)), bind(ctx, c, allocation(mac, 22)), bind(ctx, c, allocation(mac, 23))
+		detached, deleted, renamed := bind(ctx, c, allocation(mac, 21)), bind(ctx, c, allocation(mac, 22)), bind(ctx, c,
+			allocation(mac, 23))
 		for _, a := range []network.Allocation{detached, deleted} {
 			Expect(trunks.RemoveSubports(ctx, fixture.owner, trunk, trunks.RemoveSubportsOpts{
 				Subports: []trunks.RemoveSubport{{PortID: portOf(a)}},
@@ -273,7 +278,8 @@ var _ = Describe("changes in Neutron", func() {
 		c := open(definition())
 		a := bind(ctx, c, allocation(mac, 24))
 		id, other := portOf(a), "of somebody else"
-		Expect(ports.Update(ctx, fixture.owner, id, ports.UpdateOpts{Name: &other, Description: &other}).Err).NotTo(HaveOccurred())
+		Expect(ports.Update(ctx, fixture.owner, id,
+			ports.UpdateOpts{Name: &other, Description: &other}).Err).NotTo(HaveOccurred())
 		Expect(listed(ctx, definition())).NotTo(ContainElement(HaveField("ID", id)), "ports of this installation")
 		unbind(ctx, c, a)
 		Expect(ports.Get(ctx, fixture.owner, id).Err).NotTo(HaveOccurred())
@@ -310,7 +316,8 @@ func distinct(all []network.Allocation) {
 	GinkgoHelper()
 	seen := map[string]string{}
 	for _, a := range all {
-		for _, mark := range []string{fmt.Sprint("VLAN ", a.VLANID()), "MAC " + a.HardwareAddr().String(), "port " + portOf(a)} {
+		for _, mark := range []string{fmt.Sprint("VLAN ", a.VLANID()), "MAC " + a.HardwareAddr().String(),
+			"port " + portOf(a)} {
 			Expect(seen).NotTo(HaveKey(mark), "%s and %s", a.Owner, seen[mark])
 			seen[mark] = a.Owner.Key
 		}

@@ -61,7 +61,8 @@ func applicationCredential() string {
 
 func userPassword(authURL, region, more string) string {
 	return fmt.Sprintf(`    region_name: %s
-%s    auth: {auth_url: %q, username: %s, password: %s, project_name: %s, user_domain_id: default, project_domain_id: default}
+%s    auth: {auth_url: %q, username: %s, password: %s, project_name: %s,
+      user_domain_id: default, project_domain_id: default}
 `, region, more, authURL, user, password, project)
 }
 

@@ -89,11 +89,11 @@ func (c historyCloud) Owners(ctx context.Context) map[string]string {
 	return all
 }
 
-// loseSome closes the connection instead of answering one of n calls, at random: two clients that repeat the same calls would
-// otherwise lose the same answer forever.
+// loseSome closes the connection instead of answering one of n calls, at random: two clients that repeat the same calls
+// would otherwise lose the same answer forever.
 func loseSome(n int, random *rand.Rand, lost *atomic.Int64) func(http.ResponseWriter, *http.Request, http.Handler) {
 	var mutex sync.Mutex
-	own := rand.New(rand.NewPCG(random.Uint64(), random.Uint64())) //nolint:gosec // this is no secret
+	own := rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		mutex.Lock()
 		loses := own.IntN(n) == 0
@@ -110,7 +110,8 @@ func loseSome(n int, random *rand.Rand, lost *atomic.Int64) func(http.ResponseWr
 var _ = Describe("the history of a program with this cloud", func() {
 	It("is linearizable while it and Neutron are killed and answers are lost", func(ctx SpecContext) {
 		cloud := newHistoryCloud(ctx)
-		w := checker.New(1, cloud, fmt.Sprintf(historyProfile, cloudsFile("application", applicationCredential()), cloud.networkID))
+		w := checker.New(1, cloud,
+			fmt.Sprintf(historyProfile, cloudsFile("application", applicationCredential()), cloud.networkID))
 		w.Start("ledger: {path: %[1]s/ledger}", 1)
 		var lost atomic.Int64
 		w.Run(ctx, 2, func(random *rand.Rand) {

@@ -43,8 +43,8 @@ func newProxy(neutron string) *proxy {
 	return p
 }
 
-// separate uses a connection for each request. Neutron serves one connection at a time here, and an idle one would block
-// the other ones.
+// separate uses a connection for each request. Neutron serves one connection at a time here, and an idle one would
+// block the other ones.
 var separate = &http.Transport{DisableKeepAlives: true}
 
 func reverse(target string) http.Handler {

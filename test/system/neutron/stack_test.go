@@ -74,7 +74,8 @@ func (s *stack) path(name string) string { return filepath.Join(s.folder, name) 
 
 // write writes a file, with the addresses and the folder filled in.
 func (s *stack) write(name, text string) {
-	text = strings.NewReplacer("$FOLDER", s.folder, "$KEYSTONE", s.keystone, "$PORT", port(s.neutron), "$PASSWORD", password).Replace(text)
+	text = strings.NewReplacer("$FOLDER", s.folder, "$KEYSTONE", s.keystone, "$PORT", port(s.neutron), "$PASSWORD",
+		password).Replace(text)
 	Expect(os.WriteFile(s.path(name), []byte(text), 0o600)).To(Succeed())
 }
 
@@ -131,7 +132,8 @@ func (s *stack) startNeutron(ctx context.Context) {
 }
 
 // start starts a server and waits until it answers at a URL.
-func (s *stack) start(ctx context.Context, url string, environment []string, path string, arguments ...string) *env.Process {
+func (s *stack) start(ctx context.Context, url string, environment []string, path string,
+	arguments ...string) *env.Process {
 	GinkgoHelper()
 	began := time.Now()
 	p, err := env.Start(&env.Log{}, environment, path, arguments...)
@@ -150,7 +152,8 @@ func (s *stack) start(ctx context.Context, url string, environment []string, pat
 	}).WithContext(ctx).WithTimeout(bootTime).WithPolling(50*time.Millisecond).Should(Succeed(), func() string {
 		return p.Log.Tail(40)
 	})
-	AddReportEntry(filepath.Base(path)+" started", ReportEntryVisibilityFailureOrVerbose, time.Since(began).Round(time.Millisecond).String())
+	AddReportEntry(filepath.Base(path)+" started", ReportEntryVisibilityFailureOrVerbose,
+		time.Since(began).Round(time.Millisecond).String())
 	return p
 }
 
@@ -180,7 +183,8 @@ func (s *stack) client(ctx context.Context, user, project string) *gophercloud.P
 // direct returns a client of Neutron that does not use the proxy.
 func (s *stack) direct(provider *gophercloud.ProviderClient) *gophercloud.ServiceClient {
 	return &gophercloud.ServiceClient{
-		ProviderClient: provider, Endpoint: "http://" + s.neutron + "/", ResourceBase: "http://" + s.neutron + "/v2.0/", Type: "network",
+		ProviderClient: provider, Endpoint: "http://" + s.neutron + "/", ResourceBase: "http://" + s.neutron + "/v2.0/",
+		Type: "network",
 	}
 }
 

@@ -69,20 +69,24 @@ var fixture struct {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	fixture.stack = startStack(ctx)
 	admin := fixture.client(ctx, "admin", "admin")
-	identity := &gophercloud.ServiceClient{ProviderClient: admin, Endpoint: "http://" + fixture.keystone + "/v3/", Type: "identity"}
+	identity := &gophercloud.ServiceClient{ProviderClient: admin, Endpoint: "http://" + fixture.keystone + "/v3/",
+		Type: "identity"}
 	fixture.identity, fixture.admin = identity, fixture.direct(admin)
 
-	service, err := services.Create(ctx, identity, services.CreateOpts{Type: "network", Extra: map[string]any{"name": "neutron"}}).Extract()
+	service, err := services.Create(ctx, identity,
+		services.CreateOpts{Type: "network", Extra: map[string]any{"name": "neutron"}}).Extract()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(regions.Create(ctx, identity, regions.CreateOpts{ID: secureRegion}).Err).NotTo(HaveOccurred())
 	for name, url := range map[string]string{region: fixture.proxy.url, secureRegion: fixture.secure.neutron} {
-		options := endpoints.CreateOpts{Availability: gophercloud.AvailabilityPublic, Name: name, Region: name, ServiceID: service.ID, URL: url}
+		options := endpoints.CreateOpts{Availability: gophercloud.AvailabilityPublic, Name: name, Region: name,
+			ServiceID: service.ID, URL: url}
 		Expect(endpoints.Create(ctx, identity, options).Err).NotTo(HaveOccurred())
 	}
 	made, err := projects.Create(ctx, identity, projects.CreateOpts{Name: project, DomainID: "default"}).Extract()
 	Expect(err).NotTo(HaveOccurred())
 	fixture.projectID = made.ID
-	person, err := users.Create(ctx, identity, users.CreateOpts{Name: user, DomainID: "default", Password: password}).Extract()
+	person, err := users.Create(ctx, identity,
+		users.CreateOpts{Name: user, DomainID: "default", Password: password}).Extract()
 	Expect(err).NotTo(HaveOccurred())
 	pages, err := roles.List(identity, roles.ListOpts{Name: "member"}).AllPages(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -90,12 +94,14 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(members).To(HaveLen(1))
 	fixture.userID, fixture.memberID = person.ID, members[0].ID
-	Expect(roles.Assign(ctx, identity, members[0].ID, roles.AssignOpts{UserID: person.ID, ProjectID: made.ID}).Err).NotTo(HaveOccurred())
+	Expect(roles.Assign(ctx, identity, members[0].ID,
+		roles.AssignOpts{UserID: person.ID, ProjectID: made.ID}).Err).NotTo(HaveOccurred())
 
 	owner := fixture.client(ctx, user, project)
 	fixture.owner = fixture.direct(owner)
 	own := &gophercloud.ServiceClient{ProviderClient: owner, Endpoint: identity.Endpoint, Type: "identity"}
-	fixture.credential, err = applicationcredentials.Create(ctx, own, person.ID, applicationcredentials.CreateOpts{Name: "graft"}).Extract()
+	fixture.credential, err = applicationcredentials.Create(ctx, own, person.ID,
+		applicationcredentials.CreateOpts{Name: "graft"}).Extract()
 	Expect(err).NotTo(HaveOccurred())
 	net, err := networks.Create(ctx, fixture.owner, networks.CreateOpts{Name: "pods"}).Extract()
 	Expect(err).NotTo(HaveOccurred())
@@ -217,8 +223,9 @@ func vlans(ctx SpecContext, trunk string) map[string]int {
 // definition returns the definition of a cloud that uses the application credential.
 func definition(change ...func(*openstack.Definition)) *openstack.Definition {
 	d := &openstack.Definition{
-		Credentials: openstack.Credentials{CloudsFile: cloudsFile("application", applicationCredential()), Cloud: "application"},
-		NetworkID:   fixture.networkID, NamePrefix: namePrefix,
+		Credentials: openstack.Credentials{CloudsFile: cloudsFile("application", applicationCredential()),
+			Cloud: "application"},
+		NetworkID: fixture.networkID, NamePrefix: namePrefix,
 		Trunk: &openstack.Trunk{FirstVLAN: 100, LastVLAN: 199},
 	}
 	for _, do := range change {

@@ -92,10 +92,11 @@ var _ = Describe("warm ports", func() {
 		taken := slices.Concat(both...)
 		all = append(all, taken...)
 		distinct(all)
-		Expect(slices.ContainsFunc(taken, func(a network.Allocation) bool { return slices.Contains(ids, portOf(a)) })).To(BeTrue())
+		Expect(slices.ContainsFunc(taken,
+			func(a network.Allocation) bool { return slices.Contains(ids, portOf(a)) })).To(BeTrue())
 		Expect(listed(ctx, definition())).To(HaveLen(len(all)), "orphans, without warm ports")
-		Eventually(func() int { return len(warmPorts(ctx)) }).WithContext(ctx).WithTimeout(patience).WithPolling(300 * time.Millisecond).
-			Should(BeNumerically(">=", 4))
+		Eventually(func() int { return len(warmPorts(ctx)) }).WithContext(ctx).WithTimeout(patience).
+			WithPolling(300 * time.Millisecond).Should(BeNumerically(">=", 4))
 		unbindAll(ctx, open(definition()), all)
 		removeWarm(ctx)
 	})

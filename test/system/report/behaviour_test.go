@@ -98,24 +98,25 @@ const contrasts = `(() => {
 })()`
 
 var _ = Describe("a report for people who see little", func() {
-	DescribeTable("has landmarks, headings without gaps and names of controls, and the first key leads to the changes", func(
-		ctx SpecContext, view string,
-	) {
-		page := open(ctx, "compare", view)
-		Expect(value[map[string]int](ctx, page, `Object.fromEntries(["header", "nav", "main", "footer", "h1"]
+	DescribeTable("has landmarks, headings without gaps and names of controls, and the first key leads to the changes",
+		func(
+			ctx SpecContext, view string,
+		) {
+			page := open(ctx, "compare", view)
+			Expect(value[map[string]int](ctx, page, `Object.fromEntries(["header", "nav", "main", "footer", "h1"]
 			.map((n) => [n, document.querySelectorAll(n).length]))`)).To(
-			Equal(map[string]int{"header": 1, "nav": 1, "main": 1, "footer": 1, "h1": 1}), "landmarks")
-		Expect(value[[]string](ctx, page, `[...document.querySelectorAll("h1, h2, h3, h4")]
+				Equal(map[string]int{"header": 1, "nav": 1, "main": 1, "footer": 1, "h1": 1}), "landmarks")
+			Expect(value[[]string](ctx, page, `[...document.querySelectorAll("h1, h2, h3, h4")]
 			.filter((h, i, all) => i > 0 && +h.tagName[1] > +all[i - 1].tagName[1] + 1)
 			.map((h) => h.textContent)`)).To(BeEmpty(), "headings that skip a level")
-		Expect(value[int](ctx, page, `[...document.querySelectorAll("input, select")]
+			Expect(value[int](ctx, page, `[...document.querySelectorAll("input, select")]
 			.filter((e) => e.labels.length !== 1).length +
 			[...document.querySelectorAll("a, button, summary")].filter((e) => !e.textContent.trim()).length`)).To(BeZero(),
-			"controls without a name")
-		Expect(page.Key(ctx, "Tab")).To(Succeed(), "pressing the tabulator")
-		Expect(value[string](ctx, page, `document.activeElement.getAttribute("href")`)).To(Equal("#content"),
-			"the first stop of the keyboard")
-	},
+				"controls without a name")
+			Expect(page.Key(ctx, "Tab")).To(Succeed(), "pressing the tabulator")
+			Expect(value[string](ctx, page, `document.activeElement.getAttribute("href")`)).To(Equal("#content"),
+				"the first stop of the keyboard")
+		},
 		Entry("on a desktop", "desktop", SpecTimeout(limit)),
 		Entry("on a phone", "phone", SpecTimeout(limit)),
 	)

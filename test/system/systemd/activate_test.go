@@ -51,8 +51,8 @@ profiles:
   overlay: {pools: [overlay], link: {kind: bridge}}
 `
 
-// unit is the network provider behind a socket of systemd-socket-activate. It runs as nobody with CAP_NET_ADMIN in its own
-// network namespace.
+// unit is the network provider behind a socket of systemd-socket-activate. It runs as nobody with CAP_NET_ADMIN in its
+// own network namespace.
 type unit struct {
 	folder  string
 	process *exec.Cmd
@@ -92,7 +92,7 @@ func startUnit() *unit {
 // run starts the process and waits for its socket.
 func (u *unit) run() {
 	GinkgoHelper()
-	u.process = exec.Command("sh", "-c", `umask 077 && exec "$0" "$@"`, "systemd-socket-activate", //nolint:noctx // DeferCleanup ends it
+	u.process = exec.Command("sh", "-c", `umask 077 && exec "$0" "$@"`, "systemd-socket-activate",
 		"--listen="+u.socket(), "--fdname=graft-docker", "--setenv=NOTIFY_SOCKET="+u.notifySocket(),
 		filepath.Join(u.folder, "program"), "--config", filepath.Join(u.folder, "config.yaml"))
 	u.process.Stdout, u.process.Stderr = &u.log, &u.log
@@ -108,9 +108,10 @@ func (u *unit) run() {
 			AddReportEntry("the log of the network provider", u.log.String())
 		}
 	})
-	u.client = &http.Client{Timeout: patience, Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", u.socket())
-	}}}
+	u.client = &http.Client{Timeout: patience,
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", u.socket())
+		}}}
 	Eventually(u.socket()).Should(BeAnExistingFile(), "the socket of systemd-socket-activate")
 }
 

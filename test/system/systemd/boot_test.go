@@ -66,15 +66,16 @@ func writeStatus(file string, err error) int {
 
 var _ = Describe("a machine that boots with the units", func() {
 	// guest runs inside the machine.
-	It("answers Docker's requests as an unprivileged user, also after the service was killed or stopped", func(ctx context.Context) {
+	It("answers Docker as an unprivileged user, also after the service was killed or stopped", func(ctx context.Context) {
 		units := func(name string) string { return filepath.Join(root, "hack", "systemd", name) }
 		output := bootGuest(ctx, uml.Job{
 			Command: []string{"boot.sh"}, Modules: []string{"bridge", "veth", "macvlan", "ipvlan", "8021q", "vxlan", "dummy"},
 			Files: map[string]string{
 				"boot.sh":                filepath.Join("testdata", "boot.sh"),
 				"graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
-				service:                  units(service), socket: units(socket), "network-provider.yaml": units("network-provider.yaml"),
-				"docker.yaml": filepath.Join(root, "example", "network", "docker.yaml"),
+				service:                  units(service), socket: units(socket),
+				"network-provider.yaml": units("network-provider.yaml"),
+				"docker.yaml":           filepath.Join(root, "example", "network", "docker.yaml"),
 			},
 		})
 		Expect(output).To(ContainSubstring("NetworkDriver.DeleteNetwork: {}"), "the last request was sent")
@@ -97,9 +98,11 @@ const pluginSocket = "/run/docker/plugins/graft.sock"
 
 // guest sends the requests of Docker to the service, and kills and stops the service in between.
 func guest() error {
-	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", pluginSocket)
-	}}}
+	client := &http.Client{Timeout: time.Minute,
+		Transport: &http.Transport{DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", pluginSocket)
+			}}}
 	send := func(method, body, want string) error {
 		start := time.Now()
 		got, err := call(context.Background(), client, method, body)
@@ -113,8 +116,9 @@ func guest() error {
 	return errors.Join(
 		checkMode(pluginSocket, 0o600),
 		send("Plugin.Activate", "", "NetworkDriver"),
-		send("NetworkDriver.CreateNetwork", `{`+network+`,"Options":{"com.docker.network.generic":{"profile":"acme.com/overlay"}},`+
-			`"IPv4Data":[{"AddressSpace":"null","Pool":"0.0.0.0/0"}]}`, `{}`),
+		send("NetworkDriver.CreateNetwork",
+			`{`+network+`,"Options":{"com.docker.network.generic":{"profile":"acme.com/overlay"}},`+
+				`"IPv4Data":[{"AddressSpace":"null","Pool":"0.0.0.0/0"}]}`, `{}`),
 		send("NetworkDriver.CreateEndpoint", `{`+network+`,`+endpoint+`,"Interface":{}}`, `"Address":"10.72.1.16/16"`),
 		send("NetworkDriver.Join", `{`+network+`,`+endpoint+`,"SandboxKey":"/run/none"}`, `"Gateway":"10.72.0.1"`),
 		checkPermissions(),

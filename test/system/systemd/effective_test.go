@@ -86,9 +86,10 @@ ExecStart=RUN $A ${A} b${B}b $C ${C} $D ${D} $$A -$A $A,$B
 	"variables in quotes": {
 		unitFile: "[Service]\nEnvironment=\"A=1 2\"\nExecStart=RUN \"$A\" '$A' \"x ${A}\" '${A}'\n",
 	},
-	"a variable with quotes":       {unitFile: "[Service]\nEnvironment='A=\"1 2\" \\\\\\\\-3 '\nExecStart=RUN $A\n"},
-	"a command without variables":  {unitFile: "[Service]\nEnvironment=A=1\nExecStart=:RUN $A ${A} $$\n"},
-	"variables that are unset":     {unitFile: "[Service]\nEnvironment=A=1 B=2 C=3\nUnsetEnvironment=A B=2 C=2\nExecStart=RUN $A $B $C\n"},
+	"a variable with quotes":      {unitFile: "[Service]\nEnvironment='A=\"1 2\" \\\\\\\\-3 '\nExecStart=RUN $A\n"},
+	"a command without variables": {unitFile: "[Service]\nEnvironment=A=1\nExecStart=:RUN $A ${A} $$\n"},
+	"variables that are unset": {unitFile: "[Service]\nEnvironment=A=1 B=2 C=3\nUnsetEnvironment=A B=2 C=2\n" +
+		"ExecStart=RUN $A $B $C\n"},
 	"an environment that is reset": {unitFile: "[Service]\nEnvironment=A=1\nEnvironment=\nExecStart=RUN $A\n"},
 	"a variable that is set twice": {unitFile: "[Service]\nEnvironment=A=1 A=2\nExecStart=RUN $A\n"},
 	"an environment file": {
@@ -108,17 +109,22 @@ ExecStart=RUN $A ${A} b${B}b $C ${C} $D ${D} $$A -$A $A,$B
 		unitFile:      "[Service]\nEnvironmentFile=/etc/case/e\nExecStart=RUN $A\n",
 		"/etc/case/e": "A=1", dropIn("a"): "[Service]\nEnvironmentFile=\n",
 	},
-	"values of an environment file": {unitFile: run("RUN ${A} ${B} ${C} ${D} ${E} ${F}") + "EnvironmentFile=/etc/case/e\n", "/etc/case/e": environmentText},
+	"values of an environment file": {unitFile: run("RUN ${A} ${B} ${C} ${D} ${E} ${F}") + "EnvironmentFile=/etc/case/e\n",
+		"/etc/case/e": environmentText},
 	"specifiers": {
 		unitFile: "[Service]\nEnvironment=A=%N\nExecStart=RUN ${A} %n %N %p 100%% %%n %t %S %C %L %E %T %V \\\n" +
 			"  %f %j %J %P [%i] %h %u %U %g %G\n",
 	},
-	"a specifier in an environment file": {unitFile: "[Service]\nEnvironmentFile=%E/case/e\nExecStart=RUN $B\n", "/etc/case/e": "B=%n"},
-	"continued lines":                    {unitFile: "[Service]\nExecStart=RUN \\\n# no\n; no\n  '--a=1 2' \\\n --b=\\x20\"c d\"\n"},
-	"escapes":                            {unitFile: "[Service]\nExecStart=RUN a\\tb \"a\\tb\" 'a\\tb' \\x41 \\101 \\u00e9 \"it's\" 'say \"a\"'\n"},
-	"prefixes of the program":            {unitFile: "[Service]\nExecStart=-+RUN --a\n"},
-	"another name of the program":        {unitFile: "[Service]\nExecStart=@RUN y --a\n"},
-	"what Graft writes for a flag":       {unitFile: "[Service]\nEnvironment=NODE=n1\nExecStart=RUN --eviction-hard=memory.available<5%% --hostname-override=${NODE}-$$x\n"},
+	"a specifier in an environment file": {unitFile: "[Service]\nEnvironmentFile=%E/case/e\nExecStart=RUN $B\n",
+		"/etc/case/e": "B=%n"},
+	"continued lines": {unitFile: "[Service]\nExecStart=RUN \\\n# no\n; no\n" +
+		"  '--a=1 2' \\\n --b=\\x20\"c d\"\n"},
+	"escapes": {unitFile: "[Service]\nExecStart=" +
+		"RUN a\\tb \"a\\tb\" 'a\\tb' \\x41 \\101 \\u00e9 \"it's\" 'say \"a\"'\n"},
+	"prefixes of the program":     {unitFile: "[Service]\nExecStart=-+RUN --a\n"},
+	"another name of the program": {unitFile: "[Service]\nExecStart=@RUN y --a\n"},
+	"what Graft writes for a flag": {unitFile: "[Service]\nEnvironment=NODE=n1\nExecStart=" +
+		"RUN --eviction-hard=memory.available<5%% --hostname-override=${NODE}-$$x\n"},
 }
 
 const (
@@ -132,7 +138,7 @@ func dropIn(name string) string { return unitFile + ".d/" + name + ".conf" }
 
 var _ = Describe("the command of a unit", func() {
 	// effectiveGuest runs inside the machine.
-	It("is computed as systemd runs it, from unit files, drop-ins, environment files, variables and specifiers", func(ctx context.Context) {
+	It("is computed as systemd runs it, from units, drop-ins, variables and specifiers", func(ctx context.Context) {
 		output := bootGuest(ctx, uml.Job{Command: []string{"effective.sh"},
 			Files: map[string]string{"effective.sh": filepath.Join("testdata", "effective.sh")}})
 		Expect(output).To(ContainSubstring("%d cases", len(effectiveCases)), "all cases have run")

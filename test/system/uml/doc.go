@@ -6,6 +6,6 @@
 // links, such as ipvlan and VLANs, which the kernel of the machine may lack. The guest reads the files of the machine,
 // but cannot write them. It ends with the program.
 //
-// The package needs Linux and a C compiler (testdata/xstate.c says why). The test's program is also the first process of
-// the guest: its TestMain calls [Guest]. Start reading at [Run].
+// The package needs Linux and a C compiler (testdata/xstate.c says why). The test's program is also the first process
+// of the guest: its TestMain calls [Guest]. Start reading at [Run].
 package uml

@@ -81,7 +81,8 @@ func work() error {
 		return fmt.Errorf("creating the file for the output: %w", err)
 	}
 	defer func() { _ = out.Close() }()
-	c := exec.Command(filepath.Join(shared, job.Command[0]), job.Command[1:]...) //nolint:noctx // the machine stops the whole guest
+	program := filepath.Join(shared, job.Command[0])
+	c := exec.Command(program, job.Command[1:]...) //nolint:noctx // the machine stops the whole guest
 	c.Dir, c.Stdout, c.Stderr = filepath.Dir(c.Path), out, out
 	c.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "TMPDIR=/tmp"}, job.Env...)
 	if job.First {

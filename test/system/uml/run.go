@@ -59,9 +59,9 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("the program ended with status %d", f.Status)
 }
 
-// Run boots a guest that runs the job, and waits until the guest is off or the context ends. It writes the output of the
-// program to out, and the messages of the kernel if the program failed. It returns a [Failed] for an exit status other
-// than 0.
+// Run boots a guest that runs the job, and waits until the guest is off or the context ends. It writes the output of
+// the program to out, and the messages of the kernel if the program failed. It returns a [Failed] for an exit status
+// other than 0.
 func Run(ctx context.Context, job Job, out io.Writer) error {
 	kernel, err := exec.LookPath("linux.uml")
 	if err != nil {

@@ -34,12 +34,14 @@ func TestUserModeLinux(t *testing.T) { suite.Run(t, "user-mode-linux", "docker",
 
 var _ = Describe("a guest", func() {
 	shell := func(ctx context.Context, script string) (string, error) {
-		return run(ctx, uml.Job{Command: []string{"sh", "-c", script}, Files: map[string]string{"sh": "/bin/sh"}, Modules: modules})
+		return run(ctx, uml.Job{Command: []string{"sh", "-c", script}, Files: map[string]string{"sh": "/bin/sh"},
+			Modules: modules})
 	}
 
 	It("has kinds of links that this machine may lack", func(ctx context.Context) {
 		out, err := shell(ctx, `ip link add d0 type dummy && ip link add link d0 name d0.42 type vlan id 42 &&
-			ip link add link d0.42 name i0 type ipvlan mode l3 && ip link add b0 type bridge vlan_filtering 1 && ip -o -d link show i0`)
+			ip link add link d0.42 name i0 type ipvlan mode l3 &&
+			ip link add b0 type bridge vlan_filtering 1 && ip -o -d link show i0`)
 		Expect(err).NotTo(HaveOccurred(), out)
 		Expect(out).To(ContainSubstring("ipvlan  mode l3"))
 	}, SpecTimeout(5*time.Minute))
@@ -64,7 +66,8 @@ var _ = Describe("a guest", func() {
 	}, SpecTimeout(5*time.Minute))
 
 	It("names a missing kernel module", func(ctx context.Context) {
-		_, err := run(ctx, uml.Job{Command: []string{"sh"}, Files: map[string]string{"sh": "/bin/sh"}, Modules: []string{"nothing"}})
+		_, err := run(ctx, uml.Job{Command: []string{"sh"}, Files: map[string]string{"sh": "/bin/sh"},
+			Modules: []string{"nothing"}})
 		Expect(err).To(MatchError(ContainSubstring("no kernel module nothing in ")))
 	}, SpecTimeout(5*time.Minute))
 })

@@ -49,7 +49,8 @@ func (c *controller) NewNetwork(ctx context.Context, n engine.Network) (string, 
 // pools are the subnets as libnetwork takes them.
 func pools(given []engine.Pool) (all []*libnetwork.IpamConf) {
 	for _, p := range given {
-		all = append(all, &libnetwork.IpamConf{PreferredPool: p.Subnet, SubPool: p.Range, Gateway: p.Gateway, AuxAddresses: p.Auxiliary})
+		all = append(all, &libnetwork.IpamConf{PreferredPool: p.Subnet, SubPool: p.Range, Gateway: p.Gateway,
+			AuxAddresses: p.Auxiliary})
 	}
 	return all
 }
@@ -82,7 +83,8 @@ func (c *controller) CreateEndpoint(ctx context.Context, e engine.Endpoint) erro
 	}
 	exposed, bound := ports(e.Published)
 	options := []libnetwork.EndpointOption{
-		libnetwork.CreateOptionExposedPorts(exposed), libnetwork.CreateOptionPortMapping(bound), libnetwork.EndpointOptionGeneric(generic),
+		libnetwork.CreateOptionExposedPorts(exposed), libnetwork.CreateOptionPortMapping(bound),
+		libnetwork.EndpointOptionGeneric(generic),
 		libnetwork.CreateOptionDisableResolution(),
 	}
 	if e.Four != "" || e.Six != "" {
@@ -171,7 +173,8 @@ func sandboxOptions(run, name string) []libnetwork.SandboxOption {
 // NewSandbox implements engine.Controller.
 func (c *controller) NewSandbox(ctx context.Context, b engine.Box) (engine.Sandbox, error) {
 	exposed, bound := ports(b.Published)
-	options := append(sandboxOptions(c.settings.Run, b.Name), libnetwork.OptionExposedPorts(exposed), libnetwork.OptionPortMapping(bound))
+	options := append(sandboxOptions(c.settings.Run, b.Name), libnetwork.OptionExposedPorts(exposed),
+		libnetwork.OptionPortMapping(bound))
 	sandbox, err := c.inner.NewSandbox(ctx, b.Name, options...)
 	if err != nil {
 		return engine.Sandbox{}, err

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docker28 is the controller of Docker Engine 28, with Docker's own drivers beside remote ones, and without packet filters. Package engine starts
-// it. It must do nothing that the other versions cannot. Enter at main.
+// Command docker28 is the controller of Docker Engine 28, with Docker's own drivers beside remote ones, and without
+// packet filters. Package engine starts it. It must do nothing that the other versions cannot. Enter at main.
 package main
 
 import (
@@ -24,7 +24,8 @@ func open(ctx context.Context, s engine.Settings) (engine.Controller, error) {
 	for _, id := range s.Active {
 		active[id] = sandboxOptions(s.Run, id)
 	}
-	inner, err := libnetwork.New(ctx, config.OptionDataDir(s.Data), config.OptionExecRoot(s.Run), config.OptionActiveSandboxes(active),
+	inner, err := libnetwork.New(ctx, config.OptionDataDir(s.Data), config.OptionExecRoot(s.Run),
+		config.OptionActiveSandboxes(active),
 		config.OptionDefaultAddressPoolConfig(ipamutils.GetLocalScopeDefaultNetworks()))
 	if err != nil {
 		return nil, err

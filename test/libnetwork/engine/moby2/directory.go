@@ -78,7 +78,8 @@ func (c *controller) Discover(_ context.Context, n engine.Notice) error {
 }
 
 // Allocate implements engine.Controller.
-func (c *controller) Allocate(_ context.Context, driver, id string, options map[string]string) (map[string]string, error) {
+func (c *controller) Allocate(_ context.Context, driver, id string, options map[string]string) (map[string]string,
+	error) {
 	found, err := c.directory.find(driver)
 	if err != nil {
 		return nil, err

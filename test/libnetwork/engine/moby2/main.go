@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command moby2 is the controller of Docker Engine 29 and later, with Docker's own drivers beside remote ones, and without packet filters. Package engine starts
-// it. It must do nothing that the other versions cannot. Enter at main.
+// Command moby2 is the controller of Docker Engine 29 and later, with Docker's own drivers beside remote ones, and
+// without packet filters. Package engine starts it. It must do nothing that the other versions cannot. Enter at main.
 package main
 
 //go:generate ./generate.sh
@@ -26,7 +26,8 @@ func open(ctx context.Context, s engine.Settings) (engine.Controller, error) {
 	for _, id := range s.Active {
 		active[id] = sandboxOptions(s.Run, id)
 	}
-	inner, err := libnetwork.New(ctx, config.OptionDataDir(s.Data), config.OptionExecRoot(s.Run), config.OptionActiveSandboxes(active),
+	inner, err := libnetwork.New(ctx, config.OptionDataDir(s.Data), config.OptionExecRoot(s.Run),
+		config.OptionActiveSandboxes(active),
 		config.OptionDefaultAddressPoolConfig(ipamutils.GetLocalScopeDefaultNetworks()))
 	if err != nil {
 		return nil, err
