@@ -17,7 +17,7 @@ const network = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: NetworkProfile
 metadata: {name: acme}
 pools:
-  overlay: {subnets: [{prefix: 10.64.0.0/16}], vlans: 100, rest: 30s}
+  overlay: {subnets: [{prefix: 10.64.0.0/16}], vlans: 100, quarantine: 30s}
 profiles:
   acme.com/overlay: {pools: [overlay], config: {interface: {mtu: 1450}}}
 `
@@ -33,7 +33,7 @@ func TestLoadNetworks(t *testing.T) {
 		t.Errorf("the summary is %s", d.Summary())
 	}
 	pool, choice := d.Pools["overlay"], d.Profiles["acme.com/overlay"]
-	if pool.VLANs.Value != "100" || pool.Rest.Seconds() != 30 || !pool.Rest.Set || pool.Subnets[0].Prefix.At.Position().String() != "1.yaml:5:32" {
+	if pool.VLANs.Value != "100" || pool.Quarantine.Seconds() != 30 || !pool.Quarantine.Set || pool.Subnets[0].Prefix.At.Position().String() != "1.yaml:5:32" {
 		t.Errorf("the pool is %+v", pool)
 	}
 	if choice.Pools[0].Value != "overlay" || choice.Config.Get("interface").Get("mtu").Value != "1450" {

@@ -90,8 +90,8 @@ clouds:
         found: "${ status == 200 }"
   lan: {cni: {configuration: lan}}
 pools:
-  lan: {cloud: lan, rest: 0s, exclusive: true}
-  fabric: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.24]}], cloud: fabric, rest: 0s, exclusive: true}
+  lan: {cloud: lan, quarantine: 0s, exclusive: true}
+  fabric: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.24]}], cloud: fabric, quarantine: 0s, exclusive: true}
   plain: {subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.24]}], exclusive: true}
   vpc:
     subnets:
@@ -99,7 +99,7 @@ pools:
     - {prefix: "fd00:3::/64", ranges: ["fd00:3::1-fd00:3::80"]}
     vlans: 100-227
     macPrefix: "0a:58"
-    rest: 0s
+    quarantine: 0s
     mtu: %d
     cloud: vpc
     exclusive: true

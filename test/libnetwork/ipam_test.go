@@ -24,15 +24,15 @@ pools:
     routes: [{destination: 10.96.0.0/12, gateway: 10.64.0.254}, {destination: 10.112.0.0/12, scope: 253}]
     mtu: 1450
     macPrefix: "0a:58"
-    rest: 0s
+    quarantine: 0s
   spare:
     nodes: [worker-1]
     subnets: [{prefix: 10.65.0.0/24, ranges: [10.65.0.8-10.65.0.11], gateway: 10.65.0.1}]
-    rest: 0s
+    quarantine: 0s
   small:
     nodes: [worker-1]
     subnets: [{prefix: 10.66.0.0/29}]
-    rest: 0s
+    quarantine: 0s
 profiles:
   acme.com/overlay: {pools: [overlay, spare]}
   acme.com/spare: {pools: [spare]}

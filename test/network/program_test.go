@@ -23,7 +23,7 @@ const profile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: NetworkProfile
 metadata: {name: replicas}
 pools:
-  overlay: {subnets: [{prefix: 10.0.0.0/24, ranges: [10.0.0.1-10.0.0.%d]}], rest: 0s}
+  overlay: {subnets: [{prefix: 10.0.0.0/24, ranges: [10.0.0.1-10.0.0.%d]}], quarantine: 0s}
 profiles:
   overlay: {pools: [overlay]}
 `

@@ -387,11 +387,11 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k ledgerAcces
 
 // amounts describes the size of a ledger or an export.
 func amounts(s archive.Summary) string {
-	held, rest := counted(s.Allocations, "allocation", "allocations"), counted(s.Resting, "quarantine", "quarantines")
+	held, quarantined := counted(s.Allocations, "allocation", "allocations"), counted(s.Quarantined, "quarantine", "quarantines")
 	if s.Records > 0 {
-		return held + ", " + rest + ", and " + counted(s.Records, "record", "records")
+		return held + ", " + quarantined + ", and " + counted(s.Records, "record", "records")
 	}
-	return held + " and " + rest
+	return held + " and " + quarantined
 }
 
 // streamFile writes a file atomically, without holding it in memory. Only its owner may read it.

@@ -118,7 +118,7 @@ var (
 		"VLANs of a pool that are held or in quarantine, at the trunk with the fewest free ones.", []string{"pool"}, nil)
 	descExhausted = prometheus.NewDesc("graft_network_pool_exhausted_total",
 		"Allocations rejected because a pool had no free address (ipv4, ipv6), no free VLAN at the trunk (vlan), or its cloud was full (cloud).",
-		[]string{"pool", "of"}, nil)
+		[]string{"pool", "resource"}, nil)
 	descPending = prometheus.NewDesc("graft_network_releases_pending",
 		"Releases that wait for their cloud, without releases that do not fit into memory.", nil, nil)
 	descWaiting = prometheus.NewDesc("graft_network_cloud_waiting",
@@ -148,7 +148,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	exhaustions := c.Exhaustions()
 	for name, usage := range c.Pools() {
 		for _, kind := range kinds(usage) {
-			count := exhaustions[service.Exhaustion{Pool: name, Of: kind}]
+			count := exhaustions[service.Exhaustion{Pool: name, Resource: kind}]
 			to <- prometheus.MustNewConstMetric(descExhausted, prometheus.CounterValue, float64(count), name, string(kind))
 		}
 		for _, of := range usage.Families {

@@ -295,8 +295,8 @@ func (s *Service) MarkAnswered(ctx context.Context, of network.Allocation) error
 
 // Exhaustion is a pool that had nothing left of a kind.
 type Exhaustion struct {
-	Pool string
-	Of   network.Kind
+	Pool     string
+	Resource network.Kind
 }
 
 // exhaustions counts exhaustions.

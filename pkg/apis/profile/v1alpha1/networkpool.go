@@ -27,9 +27,9 @@ type NetworkPool struct {
 	VLANs NetworkVLANs `json:"vlans,omitempty"`
 	// MACPrefix is the prefix of allocated MAC addresses, one to five bytes such as "0a:58"; by default none are allocated.
 	MACPrefix source.Text `json:"macPrefix,omitempty"`
-	// Rest is the quarantine after a release, except for the last owner by name and for Pods of Spiderpool; 0s by
+	// Quarantine is the time between release and reuse, except for the last owner by name and for Pods of Spiderpool; 0s by
 	// default.
-	Rest source.Duration `json:"rest,omitempty"`
+	Quarantine source.Duration `json:"quarantine,omitempty"`
 	// Quotas bound the number of allocations of some owners.
 	Quotas []NetworkQuota `json:"quotas,omitempty"`
 	// WhenShrunk handles a change that moves allocated addresses out of the pool: refuse (the default) keeps the

@@ -31,7 +31,7 @@ var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 func TestRoundTrip(t *testing.T) {
 	from, to := filled(t, 700), memory.Open(t)
 	first, summary := export(t, from)
-	if summary.Allocations != 600 || summary.Resting != 300 || !summary.Even {
+	if summary.Allocations != 600 || summary.Quarantined != 300 || !summary.Even {
 		t.Errorf("exported %+v", summary)
 	}
 	read, err := archive.Import(t.Context(), into(to), strings.NewReader(first), nil)

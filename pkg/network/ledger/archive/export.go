@@ -88,12 +88,12 @@ func lineOf(e ledger.Entry, count *Summary) (*body, error) {
 	case e.Until.IsZero():
 		return nil, nil //nolint:nilnil // nil means that there is no line
 	}
-	count.Resting++
+	count.Quarantined++
 	line := quarantine{Resource: e.Resource, Until: e.Until.UTC()}
 	if e.Last != (network.Owner{}) {
 		line.Last = e.Last.String()
 	}
-	return &body{Resting: &line}, nil
+	return &body{Quarantined: &line}, nil
 }
 
 func writing(err error) error {

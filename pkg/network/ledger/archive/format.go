@@ -6,10 +6,10 @@
 // store, or for analysis with other tools. The file consists of lines of JSON that do not depend on the store's format:
 //
 //	{"format":"graft-ledger","version":1}
-//	{"allocation":{…}}                             as network.Allocation
-//	{"resting":{"pool":…,"address":…,"until":…}}   or trunk and vlan, or mac
-//	{"record":{"key":…,"value":{…}}}               a row of another package
-//	{"end":{"allocations":1,"resting":1,"records":1,"sha256":"…"}}
+//	{"allocation":{…}}                                 as network.Allocation
+//	{"quarantined":{"pool":…,"address":…,"until":…}}   or trunk and vlan, or mac
+//	{"record":{"key":…,"value":{…}}}                   a row of another package
+//	{"end":{"allocations":1,"quarantined":1,"records":1,"sha256":"…"}}
 //
 // The checksum covers all lines before the last one. The same ledger always produces the same bytes. It uses no
 // concrete store. Start reading at Export and Import.
@@ -42,10 +42,10 @@ type head struct {
 
 // body is any other line: one of its fields is set.
 type body struct {
-	Allocation json.RawMessage `json:"allocation,omitempty"`
-	Resting    *quarantine     `json:"resting,omitempty"`
-	Record     *record         `json:"record,omitempty"`
-	End        *Summary        `json:"end,omitempty"`
+	Allocation  json.RawMessage `json:"allocation,omitempty"`
+	Quarantined *quarantine     `json:"quarantined,omitempty"`
+	Record      *record         `json:"record,omitempty"`
+	End         *Summary        `json:"end,omitempty"`
 }
 
 type quarantine struct {
@@ -64,7 +64,7 @@ type record struct {
 // Summary has the numbers of rows in an archive, and their checksum.
 type Summary struct {
 	Allocations int `json:"allocations"`
-	Resting     int `json:"resting"`
+	Quarantined int `json:"quarantined"`
 	// Records are rows of other packages.
 	Records int    `json:"records,omitempty"`
 	SHA256  string `json:"sha256"`

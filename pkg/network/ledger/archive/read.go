@@ -112,9 +112,9 @@ func (r *reader) line() ([]ledger.Change, error) {
 		r.count.Allocations++
 		_, rows, err := ledger.AllocationRows(b.Allocation)
 		return rows, err
-	case b.Resting != nil:
-		r.count.Resting++
-		row, err := b.Resting.row()
+	case b.Quarantined != nil:
+		r.count.Quarantined++
+		row, err := b.Quarantined.row()
 		return []ledger.Change{row}, err
 	}
 	r.count.Records++
@@ -128,7 +128,7 @@ func parse(line []byte) (b body, err error) {
 		return b, fmt.Errorf("it cannot be read: %w", err)
 	}
 	fields := 0
-	for _, set := range []bool{b.Allocation != nil, b.Resting != nil, b.Record != nil, b.End != nil} {
+	for _, set := range []bool{b.Allocation != nil, b.Quarantined != nil, b.Record != nil, b.End != nil} {
 		if set {
 			fields++
 		}
@@ -203,7 +203,7 @@ func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c con
 	})
 	rows := len(c.rows)
 	c.rows = slices.DeleteFunc(c.rows, func(row ledger.Change) bool { return lines[row.Key] > 0 && ledger.IsQuarantine(row) })
-	c.Resting -= rows - len(c.rows)
+	c.Quarantined -= rows - len(c.rows)
 	return c, err
 }
 
@@ -215,8 +215,8 @@ const maximumFaults = 10_000
 func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
 	c, err := readAll(ctx, in, progress)
 	report := &ledger.Report{
-		Rows: len(c.rows), Allocations: c.Allocations, Quarantined: c.Resting, Records: c.Records,
-		Held: len(c.rows) - c.Allocations - c.Resting - c.Records, More: len(c.doubles) > maximumFaults,
+		Rows: len(c.rows), Allocations: c.Allocations, Quarantined: c.Quarantined, Records: c.Records,
+		Held: len(c.rows) - c.Allocations - c.Quarantined - c.Records, More: len(c.doubles) > maximumFaults,
 	}
 	fault := func(line int, problem, remedy string) {
 		report.Faults = append(report.Faults, ledger.Fault{Key: fmt.Sprintf("line %d", line), Problem: problem, Remedy: remedy})

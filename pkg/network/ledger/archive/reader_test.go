@@ -71,12 +71,12 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add([]byte(`{"format":"graft-ledger","version":1}
 {"allocation":{"owner":{"contract":"d","key":"a"},"pool":"p","state":"bound","addresses":["10.0.0.1"],"since":"2030-01-02T03:04:05Z"}}
-{"resting":{"trunk":{"node":"n","mac":"m"},"vlan":7,"until":"2030-01-02T03:04:05Z"}}
-{"end":{"allocations":1,"resting":1,"sha256":"SUM"}}
+{"quarantined":{"trunk":{"node":"n","mac":"m"},"vlan":7,"until":"2030-01-02T03:04:05Z"}}
+{"end":{"allocations":1,"quarantined":1,"sha256":"SUM"}}
 `))
 	f.Add([]byte(`{"format":"graft-ledger","version":2}
 {"record":{"key":"record/-/networks/a/b","value":{"id":"<a>"}}}
-{"end":{"allocations":0,"resting":0,"records":1,"sha256":"SUM"}}
+{"end":{"allocations":0,"quarantined":0,"records":1,"sha256":"SUM"}}
 `))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		store := memory.Open(t)
@@ -98,7 +98,7 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the rewritten export cannot be read: %v", err)
 		}
-		if reread != written.Summary || read.Allocations != written.Allocations || read.Resting != written.Resting || read.Records != written.Records {
+		if reread != written.Summary || read.Allocations != written.Allocations || read.Quarantined != written.Quarantined || read.Records != written.Records {
 			t.Errorf("read %+v, written %+v, read again %+v", read, written, reread)
 		}
 	})
