@@ -214,11 +214,11 @@ ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WIT
 		texts map[string][]byte
 		want  string
 	}{
-		"nothing":                        {want: unknown},
-		"MIT":                            {texts: map[string][]byte{"LICENSE": []byte(mit)}, want: "MIT"},
-		"with a notice":                  {texts: map[string][]byte{"LICENSE": []byte(mit), "NOTICE": []byte("made by somebody")}, want: "MIT"},
-		"an unknown licence":             {texts: map[string][]byte{"LICENSE": []byte("You may look at it on Mondays.")}, want: unknown},
-		"two licence files, one unknown": {texts: map[string][]byte{"LICENSE": []byte(mit), "COPYING": []byte("Ask me.")}, want: unknown},
+		"reports unknown without any file": {want: unknown},
+		"recognizes the MIT license":       {texts: map[string][]byte{"LICENSE": []byte(mit)}, want: "MIT"},
+		"with a notice":                    {texts: map[string][]byte{"LICENSE": []byte(mit), "NOTICE": []byte("made by somebody")}, want: "MIT"},
+		"an unknown licence":               {texts: map[string][]byte{"LICENSE": []byte("You may look at it on Mondays.")}, want: unknown},
+		"two licence files, one unknown":   {texts: map[string][]byte{"LICENSE": []byte(mit), "COPYING": []byte("Ask me.")}, want: unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := judge(test.texts); got != test.want {
@@ -230,10 +230,10 @@ ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WIT
 
 func TestChoose(t *testing.T) {
 	for name, test := range map[string]struct{ platforms, only, want string }{
-		"all":           {platforms: "linux/amd64,linux/arm64"},
-		"one":           {platforms: "linux/amd64", only: "graft"},
-		"no platform":   {platforms: "linux", want: `-platforms: "linux" is not such as linux/amd64`},
-		"unknown image": {platforms: "linux/amd64", only: "graft,grft", want: `-only: there is no image "grft"`},
+		"builds all images for two platforms":        {platforms: "linux/amd64,linux/arm64"},
+		"builds one image for one platform":          {platforms: "linux/amd64", only: "graft"},
+		"rejects a platform without an architecture": {platforms: "linux", want: `-platforms: "linux" is not such as linux/amd64`},
+		"rejects an image that does not exist":       {platforms: "linux/amd64", only: "graft,grft", want: `-only: there is no image "grft"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options{programs: programs()}

@@ -100,11 +100,11 @@ func TestMergeWrong(t *testing.T) {
 		want  string
 		dumps []dump
 	}{
-		"gap":     {"v1.33.0 does not follow v1.31.0", []dump{dumpOf(t, "v1.31.0", 31, none), dumpOf(t, "v1.33.0", 33, none)}},
-		"back":    {"removed in 1.32 and added again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
-		"plugins": {"kube-apiserver of v1.32.0: the help of --enable-admission-plugins lists no plugins", []dump{dumpOf(t, "v1.31.0", 31, none), without(dumpOf(t, "v1.32.0", 32, none))}},
-		"kind":    {"a is a list in v1.32.0 and was a bool", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, `{"fields":{"a":"list"}}`)}},
-		"fields":  {"removed in 1.32 and added again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
+		"rejects releases with a gap":                      {"v1.33.0 does not follow v1.31.0", []dump{dumpOf(t, "v1.31.0", 31, none), dumpOf(t, "v1.33.0", 33, none)}},
+		"rejects a flag that was removed and added again":  {"removed in 1.32 and added again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
+		"rejects a help text without plugins":              {"kube-apiserver of v1.32.0: the help of --enable-admission-plugins lists no plugins", []dump{dumpOf(t, "v1.31.0", 31, none), without(dumpOf(t, "v1.32.0", 32, none))}},
+		"rejects a field that changes its kind":            {"a is a list in v1.32.0 and was a bool", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, `{"fields":{"a":"list"}}`)}},
+		"rejects a field that was removed and added again": {"removed in 1.32 and added again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
 	} {
 		if _, err := merge(test.dumps); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)

@@ -22,7 +22,7 @@ func TestReadMetrics(t *testing.T) {
 		source string
 		want   []metric
 	}{
-		"a vector": {
+		"reads a counter with labels": {
 			`var x = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "graft_a_total", Help: "A."}, []string{"b", "c"})`,
 			[]metric{{"graft_a_total", "counter", "A.", []string{"b", "c"}}},
 		},
@@ -30,7 +30,7 @@ func TestReadMetrics(t *testing.T) {
 			`var x = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "graft_a", Help: "A " + "b.", Buckets: []float64{1}})`,
 			[]metric{{name: "graft_a", kind: "histogram", help: "A b."}},
 		},
-		"a description": {
+		"reads a gauge from NewDesc": {
 			`var x = prometheus.NewDesc("graft_a", "A.", []string{"b"}, nil)`, []metric{{"graft_a", "gauge", "A.", []string{"b"}}},
 		},
 		"a description of a counter": {
@@ -41,8 +41,8 @@ func TestReadMetrics(t *testing.T) {
 		"a metric of both servers": {`var x = prometheus.NewGauge(prometheus.GaugeOpts{Name: "graft_" + server + "_a", Help: "A."})`, []metric{
 			{name: "graft_interpreter_a", kind: "gauge", help: "A."}, {name: "graft_network_a", kind: "gauge", help: "A."},
 		}},
-		"another function": {`var x = say("graft_a", "A.")`, nil},
-		"another name":     {`var x = gauge("go_a", "A.")`, nil},
+		"ignores calls of other functions": {`var x = say("graft_a", "A.")`, nil},
+		"ignores names of other programs":  {`var x = gauge("go_a", "A.")`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readMetrics(fstest.MapFS{

@@ -14,14 +14,14 @@ import (
 
 func TestContent(t *testing.T) {
 	for name, tt := range map[string]struct{ inline, text, set, want string }{
-		"plain":            {`{"encoding":"","data":"a\nb","x":1}`, "a\nb", "a\n\"é", `{"encoding":"","data":"a\n\"é","x":1}`},
-		"without encoding": {`{"data":"a"}`, "a", "b", `{"data":"b"}`},
-		"null encoding":    {`{"encoding":null,"data":"a"}`, "a", "b", `{"encoding":null,"data":"b"}`},
-		"b64":              {`{"encoding":"b64","data":"YQ=="}`, "a", "b\xff", `{"encoding":"b64","data":"Yv8="}`},
-		"b64 in lines":     {`{"encoding":"b64","data":"YW\nI="}`, "ab", "ab", `{"encoding":"b64","data":"YW\nI="}`},
-		"no data":          {`{"encoding":"b64"}`, "", "a", `{"encoding":"b64","data":"YQ=="}`},
-		"same":             {`{"encoding":"","data":"\u0061"}`, "a", "a", `{"encoding":"","data":"\u0061"}`},
-		"to empty":         {`{"encoding":"b64","data":"YQ=="}`, "a", "", `{"encoding":"b64","data":""}`},
+		"replaces plain text":                 {`{"encoding":"","data":"a\nb","x":1}`, "a\nb", "a\n\"é", `{"encoding":"","data":"a\n\"é","x":1}`},
+		"replaces text without an encoding":   {`{"data":"a"}`, "a", "b", `{"data":"b"}`},
+		"replaces text with a null encoding":  {`{"encoding":null,"data":"a"}`, "a", "b", `{"encoding":null,"data":"b"}`},
+		"replaces base64":                     {`{"encoding":"b64","data":"YQ=="}`, "a", "b\xff", `{"encoding":"b64","data":"Yv8="}`},
+		"b64 in lines":                        {`{"encoding":"b64","data":"YW\nI="}`, "ab", "ab", `{"encoding":"b64","data":"YW\nI="}`},
+		"adds data to a file without any":     {`{"encoding":"b64"}`, "", "a", `{"encoding":"b64","data":"YQ=="}`},
+		"keeps the spelling of an equal text": {`{"encoding":"","data":"\u0061"}`, "a", "a", `{"encoding":"","data":"\u0061"}`},
+		"replaces text by an empty text":      {`{"encoding":"b64","data":"YQ=="}`, "a", "", `{"encoding":"b64","data":""}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := parse(t, tt.inline)
@@ -43,13 +43,13 @@ func TestContentErrors(t *testing.T) {
 		inline string
 		want   error
 	}{
-		"other encoding":   {`{"encoding":"gzip","data":"a"}`, ErrContent},
-		"upper case":       {`{"encoding":"B64","data":"YQ=="}`, ErrContent},
-		"broken base64":    {`{"encoding":"b64","data":"YQ="}`, ErrContent},
-		"no base64":        {`{"encoding":"b64","data":"ä"}`, ErrContent},
-		"data no string":   {`{"data":1}`, ErrContent},
-		"encoding no text": {`{"encoding":{},"data":"a"}`, ErrContent},
-		"no object":        {`"a"`, ErrKind},
+		"rejects an unknown encoding":          {`{"encoding":"gzip","data":"a"}`, ErrContent},
+		"rejects an encoding in upper case":    {`{"encoding":"B64","data":"YQ=="}`, ErrContent},
+		"rejects base64 of a wrong length":     {`{"encoding":"b64","data":"YQ="}`, ErrContent},
+		"rejects data that is not base64":      {`{"encoding":"b64","data":"ä"}`, ErrContent},
+		"data no string":                       {`{"data":1}`, ErrContent},
+		"encoding no text":                     {`{"encoding":{},"data":"a"}`, ErrContent},
+		"rejects a document that is no object": {`"a"`, ErrKind},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c, err := ContentOf(parse(t, tt.inline).Root()); !errors.Is(err, tt.want) || c != nil {

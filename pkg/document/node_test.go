@@ -20,16 +20,16 @@ func TestParseErrors(t *testing.T) {
 		name, in string
 		want     error
 	}{
-		{"empty", ``, ErrSyntax},
-		{"two values", `{} {}`, ErrSyntax},
-		{"trailing comma", `{"a":1,}`, ErrSyntax},
-		{"leading zero", `01`, ErrSyntax},
-		{"control character", "\"a\x1fbcdefghijk\"", ErrSyntax},
-		{"bad escape", `"abcdefghijkl\x"`, ErrSyntax},
-		{"short escape", `"\u12`, ErrSyntax},
-		{"open string", `"abcdefghijklmnop`, ErrSyntax},
+		{"rejects an empty document", ``, ErrSyntax},
+		{"rejects a second value", `{} {}`, ErrSyntax},
+		{"rejects a trailing comma", `{"a":1,}`, ErrSyntax},
+		{"rejects a leading zero", `01`, ErrSyntax},
+		{"rejects a control character in a string", "\"a\x1fbcdefghijk\"", ErrSyntax},
+		{"rejects an unknown escape", `"abcdefghijkl\x"`, ErrSyntax},
+		{"rejects an escape that ends early", `"\u12`, ErrSyntax},
+		{"rejects a string without an end", `"abcdefghijklmnop`, ErrSyntax},
 		{"as deep as allowed", deep(MaxDepth), nil},
-		{"too deep", deep(MaxDepth + 1), ErrTooDeep},
+		{"rejects one level too many", deep(MaxDepth + 1), ErrTooDeep},
 		{"far too deep", strings.Repeat(`{"a":`, 5_000_000), ErrTooDeep},
 	}
 	for _, test := range tests {
@@ -129,9 +129,9 @@ func TestDuplicateKeys(t *testing.T) {
 		return b.String()
 	}
 	for _, test := range []struct{ name, in string }{
-		{"few members", `{"o":{"a":1,"b":2,"a":3}}`},
-		{"escaped key", `{"o":{"a":1,"\u0061":3}}`},
-		{"many members", `{"o":{` + members(100) + `"a":1,"a":3}}`},
+		{"finds a duplicate key among few members", `{"o":{"a":1,"b":2,"a":3}}`},
+		{"finds a duplicate key that is escaped", `{"o":{"a":1,"\u0061":3}}`},
+		{"finds a duplicate key among many members", `{"o":{` + members(100) + `"a":1,"a":3}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := parse(t, test.in)
@@ -223,18 +223,18 @@ func TestEditErrors(t *testing.T) {
 	root.Get("l").RemoveItem(0)
 	errorOf := func(_ *Node, err error) error { return err }
 	for name, test := range map[string]struct{ got, want error }{
-		"removed member":       {errorOf(a.Set("x", []byte(`2`))), ErrGone},
-		"removed item":         {item.Replace([]byte(`2`)), ErrGone},
-		"set in a string":      {errorOf(root.Get("s").Set("x", []byte(`2`))), ErrKind},
-		"insert in an object":  {errorOf(root.Insert(0, []byte(`2`))), ErrKind},
-		"ensure another kind":  {errorOf(root.Ensure("s", Object)), ErrKind},
-		"ensure a scalar":      {errorOf(root.Ensure("new", String)), ErrKind},
-		"insert after the end": {errorOf(root.Get("l").Insert(1, []byte(`2`))), ErrIndex},
-		"invalid value":        {errorOf(root.Set("new", []byte(`{`))), ErrSyntax},
-		"key is not UTF-8":     {errorOf(root.Set("\xff", []byte(`2`))), ErrSyntax},
-		"two values":           {root.Get("s").Replace([]byte(`1 2`)), ErrSyntax},
-		"original":             {errorOf(d.Original().Set("x", []byte(`2`))), ErrReadOnly},
-		"place in original":    {d.Original().Get("s").Replace([]byte(`2`)), ErrReadOnly},
+		"rejects an edit of a removed member": {errorOf(a.Set("x", []byte(`2`))), ErrGone},
+		"rejects an edit of a removed item":   {item.Replace([]byte(`2`)), ErrGone},
+		"set in a string":                     {errorOf(root.Get("s").Set("x", []byte(`2`))), ErrKind},
+		"insert in an object":                 {errorOf(root.Insert(0, []byte(`2`))), ErrKind},
+		"ensure another kind":                 {errorOf(root.Ensure("s", Object)), ErrKind},
+		"ensure a scalar":                     {errorOf(root.Ensure("new", String)), ErrKind},
+		"insert after the end":                {errorOf(root.Get("l").Insert(1, []byte(`2`))), ErrIndex},
+		"rejects a value that is not JSON":    {errorOf(root.Set("new", []byte(`{`))), ErrSyntax},
+		"key is not UTF-8":                    {errorOf(root.Set("\xff", []byte(`2`))), ErrSyntax},
+		"rejects two values":                  {root.Get("s").Replace([]byte(`1 2`)), ErrSyntax},
+		"rejects an edit of the original":     {errorOf(d.Original().Set("x", []byte(`2`))), ErrReadOnly},
+		"place in original":                   {d.Original().Get("s").Replace([]byte(`2`)), ErrReadOnly},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !errors.Is(test.got, test.want) {

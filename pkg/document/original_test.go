@@ -43,9 +43,11 @@ func TestDuplicateKeysAmongMany(t *testing.T) {
 			more []string
 			want bool
 		}{
-			"none": {nil, false}, "alike": {[]string{`"x00ab":1`, `"y00ab":1`, `"ab":1`, `"b":1`, `"":1`}, false},
-			"the same": {[]string{`"key":1`, `"key":2`}, true}, "escaped": {[]string{`"key":1`, `"k\u0065y":2`}, true},
-			"escaped first": {[]string{`"k\u0065y":1`, `"key":2`}, true}, "empty": {[]string{`"":1`, `"":2`}, true},
+			"finds nothing in an object without keys": {nil, false},
+			"finds nothing among similar keys":        {[]string{`"x00ab":1`, `"y00ab":1`, `"ab":1`, `"b":1`, `"":1`}, false},
+			"finds a repeated key":                    {[]string{`"key":1`, `"key":2`}, true}, "finds a key repeated with an escape": {[]string{`"key":1`, `"k\u0065y":2`}, true},
+			"finds a repeated key whose first one is escaped": {[]string{`"k\u0065y":1`, `"key":2`}, true},
+			"finds a repeated empty key":                      {[]string{`"":1`, `"":2`}, true},
 		} {
 			d, err := Parse([]byte("{" + strings.Join(append(test.more, members...), ",") + "}"))
 			must(t, err)

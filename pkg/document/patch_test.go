@@ -56,7 +56,7 @@ func TestPatch(t *testing.T) {
 			patch: `[{"op":"add","path":"/b","value":2}]`, want: "{\n  \"a\": 1,\n  \"b\": 2\n}",
 		},
 		{
-			name: "member removed", in: "{ \"a\": 1,\n  \"b\": 2 }",
+			name: "removes a member, and ignores an absent one", in: "{ \"a\": 1,\n  \"b\": 2 }",
 			edit:  func(t *testing.T, root *Node) { root.Remove("b"); root.Remove("c") },
 			patch: `[{"op":"remove","path":"/b"}]`, want: "{ \"a\": 1 }",
 		},

@@ -103,8 +103,8 @@ func TestNestedEvaluation(t *testing.T) {
 		cause error
 		want  string
 	}{
-		"failed":      {context.Background(), nil, "outer:1:14: inner:3:4: int cannot take the value that it was given"},
-		"interrupted": {&endingContext{context.Background(), 1}, context.Canceled, "outer:1:4: the evaluation was interrupted: context canceled"},
+		"names outer and inner place of a failure":   {context.Background(), nil, "outer:1:14: inner:3:4: int cannot take the value that it was given"},
+		"reports an interruption at the outer place": {&endingContext{context.Background(), 1}, context.Canceled, "outer:1:4: the evaluation was interrupted: context canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			template, err := outer.Template(`${ variables.x + 1 }`, source.Position{File: "outer", Line: 1, Column: 1})

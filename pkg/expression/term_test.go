@@ -23,7 +23,7 @@ func TestTerms(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"a variable", `${ shoot.hibernated }`, []string{
+		{"shows the value of a variable", `${ shoot.hibernated }`, []string{
 			`4 shoot.hibernated: false`,
 		}},
 		{"all of two", `${ !shoot.hibernated && shoot.kubernetes.satisfies(">= 1.33") }`, []string{
@@ -53,7 +53,7 @@ func TestTerms(t *testing.T) {
 			`34   shoot.name != "": true`,
 			`34     shoot.name: "crazy-botany"`,
 		}},
-		{"a branch", `${ shoot.hibernated ? shoot.spec.whole > 1 : shoot.spec.half > 1 }`, []string{
+		{"shows only the evaluated branch", `${ shoot.hibernated ? shoot.spec.whole > 1 : shoot.spec.half > 1 }`, []string{
 			`4 shoot.hibernated ? (shoot.spec.whole > 1) : (shoot.spec.half > 1): false`,
 			`4   shoot.hibernated: false`,
 			`23   shoot.spec.whole > 1: not evaluated`,
@@ -66,25 +66,25 @@ func TestTerms(t *testing.T) {
 			`23   shoot.spec.x: not evaluated`,
 			`38   shoot.spec.y: failed: :1:49: there is no y; read a field that may be missing as .?y.orValue(…)`,
 		}},
-		{"a key", `${ "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true" }`, []string{
+		{"shows a missing key", `${ "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true" }`, []string{
 			`4 "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true": true`,
 			`4   "enable-vac" in shoot.annotations: true`,
 			`20     shoot.annotations: {"enable-vac":"true"}`,
 			`41   shoot.annotations["enable-vac"] == "true": true`,
 			`41     shoot.annotations["enable-vac"]: "true"`,
 		}},
-		{"optional fields", `${ shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none() }`, []string{
+		{"shows defaults of optional fields", `${ shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none() }`, []string{
 			`4 shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none(): false`,
 			`4   shoot.spec.?hibernation.?enabled.orValue(true): true`,
 			`54   shoot.spec.?nothing != optional.none(): false`,
 			`54     shoot.spec.?nothing: absent`,
 		}},
-		{"has", `${ has(shoot.networking.nodes) || has(shoot.networking.type) }`, []string{
+		{"shows the result of has", `${ has(shoot.networking.nodes) || has(shoot.networking.type) }`, []string{
 			`4 has(shoot.networking.nodes) || has(shoot.networking.type): true`,
 			`4   has(shoot.networking.nodes): false`,
 			`35   has(shoot.networking.type): true`,
 		}},
-		{"a loop", `${ shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name) }`, []string{
+		{"shows each item of a loop", `${ shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name) }`, []string{
 			`4 shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name): true`,
 			`4   shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
 			`  of a test.Worker:`,
@@ -113,11 +113,11 @@ func TestTerms(t *testing.T) {
 			`56             n: "a"`,
 			`61           has(shoot.networking.nodes): not evaluated`,
 		}},
-		{"many items", `${ [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].exists(n, n > 9 || shoot.hibernated && n == 4) }`, slices.Concat(
+		{"shows the first items of a long loop", `${ [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].exists(n, n > 9 || shoot.hibernated && n == 4) }`, slices.Concat(
 			[]string{`4 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].exists(n, n > 9 || shoot.hibernated && n == 4): true`},
 			items(1, 8), []string{`  of 10:`, `46     n > 9 || shoot.hibernated && n == 4: true`, `46       n > 9: true`, `46         n: 10`,
 				`55       shoot.hibernated && n == 4: not evaluated`, `  and 1 more`})},
-		{"exactly one", `${ shoot.workers.exists_one(w, w.name == "a") }`, []string{
+		{"shows each item of exists_one", `${ shoot.workers.exists_one(w, w.name == "a") }`, []string{
 			`4 shoot.workers.exists_one(w, w.name == "a"): true`,
 			`4   shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
 			`  of a test.Worker:`,
@@ -134,7 +134,7 @@ func TestTerms(t *testing.T) {
 			`36   ["a", shoot.name]: ["a","crazy-botany"]`,
 			`42     shoot.name: "crazy-botany"`,
 		}},
-		{"computed", `${ size(shoot.name + "-" + shoot.networking.type) > 3 }`, []string{
+		{"shows a computed value once", `${ size(shoot.name + "-" + shoot.networking.type) > 3 }`, []string{
 			`4 size(shoot.name + "-" + shoot.networking.type) > 3: true`,
 			`4   size(shoot.name + "-" + shoot.networking.type): 19`,
 			`9     shoot.name: "crazy-botany"`,
@@ -152,8 +152,8 @@ func TestTerms(t *testing.T) {
 			`26   shoot.name != "": true`,
 			`26     shoot.name: "crazy-botany"`,
 		}},
-		{"constant", `${ 1 < 2 }`, []string{`4 1 < 2: true`}},
-		{"twice", `${ shoot.name == shoot.name }`, []string{
+		{"shows a comparison of constants", `${ 1 < 2 }`, []string{`4 1 < 2: true`}},
+		{"shows a repeated value once", `${ shoot.name == shoot.name }`, []string{
 			`4 shoot.name == shoot.name: true`,
 			`4   shoot.name: "crazy-botany"`,
 		}},
@@ -167,7 +167,7 @@ func TestTerms(t *testing.T) {
 			"4 secrets.`ca.crt` == \"PEM\": true",
 			"4   secrets.`ca.crt`: \"PEM\"",
 		}},
-		{"no bool", `${ shoot.spec.whole }`, []string{`4 shoot.spec.whole: failed: :1:4: a condition must be bool, is double`}},
+		{"shows that a condition is no bool", `${ shoot.spec.whole }`, []string{`4 shoot.spec.whole: failed: :1:4: a condition must be bool, is double`}},
 		{"in a function", `${ base64.encode(bytes(shoot.name)).startsWith("Y3") }`, []string{
 			`4 base64.encode(bytes(shoot.name)).startsWith("Y3"): true`,
 			`4   base64.encode(bytes(shoot.name)): "Y3Jhenk` + `tYm90YW55"`,

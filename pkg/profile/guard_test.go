@@ -43,13 +43,13 @@ func TestGuard(t *testing.T) {
 		want  string
 		stack bool
 	}{
-		"nothing":              {nil, "0", false},
-		"no error":             {[]string{"a", "b"}, "2", false},
-		"an error":             {[]string{"a", "refused"}, "refused", false},
-		"of one":               {[]string{"a", "index", "b"}, "1: loading panicked, which is a bug: runtime error: index out of range [3] with length 3", true},
-		"of several":           {[]string{"secret", "b", "index"}, "0, 2: loading panicked, which is a bug: runtime error: index out of range [3] with length 3", true},
-		"a panic with a value": {[]string{"a secret"}, "0: loading panicked, which is a bug: a value of the type string", true},
-		"of two together":      {[]string{"one", "two"}, "0, 1: loading panicked, which is a bug: a value of the type string", true},
+		"nothing to load":              {nil, "0", false},
+		"documents without an error":   {[]string{"a", "b"}, "2", false},
+		"a document with an error":     {[]string{"a", "refused"}, "refused", false},
+		"a panic in one document":      {[]string{"a", "index", "b"}, "1: loading panicked, which is a bug: runtime error: index out of range [3] with length 3", true},
+		"a panic in several documents": {[]string{"secret", "b", "index"}, "0, 2: loading panicked, which is a bug: runtime error: index out of range [3] with length 3", true},
+		"a panic with a value":         {[]string{"a secret"}, "0: loading panicked, which is a bug: a value of the type string", true},
+		"of two together":              {[]string{"one", "two"}, "0, 1: loading panicked, which is a bug: a value of the type string", true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

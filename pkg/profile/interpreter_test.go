@@ -46,14 +46,14 @@ func TestLoadInterpreters(t *testing.T) {
 // TestInterpretersRefused checks findings before the compilation.
 func TestInterpretersRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"unknown operation": {interpreterHead + "metadata: {name: a}\nkinds: [{kind: A, apiVersion: v1, helth: []}]\n",
+		"an unknown operation is reported": {interpreterHead + "metadata: {name: a}\nkinds: [{kind: A, apiVersion: v1, helth: []}]\n",
 			`1.yaml:4:35: kinds[0]: unknown field "helth" (did you mean "health"?)`},
 		"a mapping for a list": {interpreterHead + "metadata: {name: a}\nkinds: [{kind: A, apiVersion: v1, health: {}}]\n",
 			`1.yaml:4:43: kinds[0].health: must be a list, is a mapping`},
 		"a number for a path": {interpreterHead + "metadata: {name: a}\nkinds: [{kind: A, apiVersion: v1, retain: [{fields: [1]}]}]\n",
 			`1.yaml:4:54: kinds[0].retain[0].fields[0]: must be a string (put it in quotes), is "1"`},
-		"no name": {interpreterHead + "kinds: []\n", `1.yaml:1:1: metadata.name: is missing`},
-		"another kind": {"apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfil\nmetadata: {name: a}\n",
+		"a missing name is reported": {interpreterHead + "kinds: []\n", `1.yaml:1:1: metadata.name: is missing`},
+		"another kind is reported": {"apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfil\nmetadata: {name: a}\n",
 			`1.yaml:2:7: kind: unknown kind "InterpreterProfil" (did you mean "InterpreterProfile"?): must be InterpreterProfile`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,10 +24,10 @@ func TestDeadline(t *testing.T) {
 		until  time.Time
 		err    error
 	}{
-		"time is left":      {t.Context(), future, future, nil},
-		"passed":            {t.Context(), past, past, context.DeadlineExceeded},
-		"cancelled":         {cancelled, future, future, context.Canceled},
-		"parent ends first": {sooner, future, future.Add(-time.Minute), nil},
+		"time is left":                          {t.Context(), future, future, nil},
+		"reports a deadline that has passed":    {t.Context(), past, past, context.DeadlineExceeded},
+		"reports that the parent was cancelled": {cancelled, future, future, context.Canceled},
+		"parent ends first":                     {sooner, future, future.Add(-time.Minute), nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,9 +73,9 @@ func TestDeadlineAfterEnd(t *testing.T) {
 		at     time.Time
 		err    error
 	}{
-		"time was left": {t.Context(), future, context.Canceled},
-		"passed":        {t.Context(), past, context.DeadlineExceeded},
-		"cancelled":     {cancelled, future, context.Canceled},
+		"time was left":                         {t.Context(), future, context.Canceled},
+		"reports a deadline that has passed":    {t.Context(), past, context.DeadlineExceeded},
+		"reports that the parent was cancelled": {cancelled, future, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := EndAt(c.parent, c.at)

@@ -140,7 +140,7 @@ func TestBytesThatHandlersRead(t *testing.T) {
 		body io.Reader
 		want string
 	}{
-		"no body":                           {http.NoBody, "200 0 <nil>"},
+		"a request without a body":          {http.NoBody, "200 0 <nil>"},
 		"a small body":                      {strings.NewReader("abc"), "200 3 <nil>"},
 		"a body without a length":           {io.MultiReader(strings.NewReader("abc"), strings.NewReader("de")), "200 5 <nil>"},
 		"a body at the limit of one buffer": {strings.NewReader(strings.Repeat("x", 1<<20)), "200 1048576 <nil>"},

@@ -75,8 +75,8 @@ func TestLimitFlags(t *testing.T) {
 		err       string
 	}{
 		"no flags keep the configuration": {nil, configured, ""},
-		"one flag":                        {[]string{"--limit-streams=8"}, limits{1024, 8, 64, 64 << 20}, ""},
-		"all flags":                       {[]string{"--limit-connections=2", "--limit-streams=3", "--limit-requests=4", "--limit-bodies-bytes=65536"}, limits{2, 3, 4, 64 << 10}, ""},
+		"one flag changes one limit":      {[]string{"--limit-streams=8"}, limits{1024, 8, 64, 64 << 20}, ""},
+		"all flags change all limits":     {[]string{"--limit-connections=2", "--limit-streams=3", "--limit-requests=4", "--limit-bodies-bytes=65536"}, limits{2, 3, 4, 64 << 10}, ""},
 		"zero requests are rejected":      {[]string{"--limit-requests=0"}, limits{1024, 32, 0, 64 << 20}, "--limit-requests must be at least 1"},
 		"too few bytes are rejected":      {[]string{"--limit-bodies-bytes=65535"}, limits{1024, 32, 64, 65535}, "--limit-bodies-bytes must be at least 65536"},
 		"two wrong flags": {

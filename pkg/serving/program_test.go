@@ -26,9 +26,9 @@ func TestMainFunction(t *testing.T) {
 		status   int
 		problems string
 	}{
-		"no error":          {nil, 0, ""},
-		"an error":          {errors.New("opening it: gone"), 1, "Error: opening it: gone\n"},
-		"invalid documents": {fmt.Errorf("loading: %w", findings), 1, findings.Error() + "\n"},
+		"exits with 0 without an error":            {nil, 0, ""},
+		"exits with 1 and prints the error":        {errors.New("opening it: gone"), 1, "Error: opening it: gone\n"},
+		"prints the findings of invalid documents": {fmt.Errorf("loading: %w", findings), 1, findings.Error() + "\n"},
 	} {
 		type key struct{}
 		command := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(command *cobra.Command, arguments []string) error {

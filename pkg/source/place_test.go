@@ -31,19 +31,19 @@ func TestPlace(t *testing.T) {
 		absent  bool
 		text    string
 	}{
-		{"the document", func(p source.Place) source.Place { return p }, "f.yaml:1:1: x", false, false, ""},
-		{"a member", func(p source.Place) source.Place { return p.At("name") }, "f.yaml:1:7: name: x", false, false, "a"},
-		{"a key", func(p source.Place) source.Place { return p.Key("name") }, "f.yaml:1:1: name: x", false, false, "name"},
-		{"an item", func(p source.Place) source.Place { return p.At("routes").Item(0).At("gateway") }, "f.yaml:3:12: routes[0].gateway: x", false, false, "b"},
-		{"null", func(p source.Place) source.Place { return p.At("routes").Item(0).At("mtu") }, "f.yaml:4:8: routes[0].mtu: x", false, true, "null"},
+		{"finds the document", func(p source.Place) source.Place { return p }, "f.yaml:1:1: x", false, false, ""},
+		{"finds a member's value", func(p source.Place) source.Place { return p.At("name") }, "f.yaml:1:7: name: x", false, false, "a"},
+		{"finds a member's key", func(p source.Place) source.Place { return p.Key("name") }, "f.yaml:1:1: name: x", false, false, "name"},
+		{"finds a field of a list item", func(p source.Place) source.Place { return p.At("routes").Item(0).At("gateway") }, "f.yaml:3:12: routes[0].gateway: x", false, false, "b"},
+		{"finds a field that is null", func(p source.Place) source.Place { return p.At("routes").Item(0).At("mtu") }, "f.yaml:4:8: routes[0].mtu: x", false, true, "null"},
 		{"a missing member", func(p source.Place) source.Place { return p.At("routes").Item(1).At("mtu") }, "f.yaml:5:3: routes[1].mtu: x", true, true, ""},
 		{"a member of a missing one", func(p source.Place) source.Place { return p.At("a").At("b") }, "f.yaml:1:1: a.b: x", true, true, ""},
 		{"an item beyond the last", func(p source.Place) source.Place { return p.At("routes").Item(2) }, "f.yaml:3:1: routes[2]: x", true, true, ""},
 		{"an item of a text", func(p source.Place) source.Place { return p.At("name").Item(0) }, "f.yaml:1:7: name[0]: x", true, true, ""},
 		{"the key of a missing member", func(p source.Place) source.Place { return p.Key("nmae") }, "f.yaml:1:1: nmae: x", true, true, ""},
-		{"a path", func(p source.Place) source.Place { return p.Walk("routes[0].gateway") }, "f.yaml:3:12: routes[0].gateway: x", false, false, "b"},
+		{"finds the end of a path", func(p source.Place) source.Place { return p.Walk("routes[0].gateway") }, "f.yaml:3:12: routes[0].gateway: x", false, false, "b"},
 		{"a path to nothing", func(p source.Place) source.Place { return p.Walk("routes[1].a.b[3]") }, "f.yaml:5:3: routes[1].a.b[3]: x", true, true, ""},
-		{"no path", func(p source.Place) source.Place { return p.At("routes").Walk("") }, "f.yaml:3:1: routes: x", false, false, ""},
+		{"finds its own place by an empty path", func(p source.Place) source.Place { return p.At("routes").Walk("") }, "f.yaml:3:1: routes: x", false, false, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

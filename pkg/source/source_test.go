@@ -33,18 +33,18 @@ func TestDecode(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"valid", "name: a\ncount: 3\nstrict: true\nlabels: {x: y}\nparts: [{size: 1}]\nfree: [1, {a: b}]\nmaybe: {size: 2}\n", nil},
-		{"unknown field", "nmae: a\n", []string{`f.yaml:1:1: unknown field "nmae" (did you mean "name"?)`}},
+		{"decodes a valid document", "name: a\ncount: 3\nstrict: true\nlabels: {x: y}\nparts: [{size: 1}]\nfree: [1, {a: b}]\nmaybe: {size: 2}\n", nil},
+		{"suggests a similar field", "nmae: a\n", []string{`f.yaml:1:1: unknown field "nmae" (did you mean "name"?)`}},
 		{"unknown field without a neighbour", "zzz: a\n", []string{`f.yaml:1:1: unknown field "zzz"`}},
 		{"unknown field inside", "parts:\n- size: 1\n  sze: 2\n", []string{`f.yaml:3:3: parts[0]: unknown field "sze" (did you mean "size"?)`}},
-		{"string wanted", "name: 3\n", []string{`f.yaml:1:7: name: must be a string (put it in quotes), is "3"`}},
+		{"rejects a number for a string", "name: 3\n", []string{`f.yaml:1:7: name: must be a string (put it in quotes), is "3"`}},
 		{"string wanted in a map", "labels: {x: true}\n", []string{`f.yaml:1:13: labels.x: must be a string (put it in quotes), is "true"`}},
-		{"number wanted", "count: many\n", []string{`f.yaml:1:8: count: must be a whole number, is the string "many"`}},
-		{"fraction", "count: 1.5\n", []string{`f.yaml:1:8: count: must be a whole number, is "1.5"`}},
-		{"boolean wanted", "strict: yes please\n", []string{`f.yaml:1:9: strict: must be true or false, is the string "yes please"`}},
-		{"list wanted", "parts: {size: 1}\n", []string{`f.yaml:1:8: parts: must be a list, is a mapping`}},
-		{"mapping wanted", "labels: [a]\n", []string{`f.yaml:1:9: labels: must be a mapping, is a list`}},
-		{"scalar wanted", "name: [a]\n", []string{`f.yaml:1:7: name: must be a string, is a list`}},
+		{"rejects a string for a number", "count: many\n", []string{`f.yaml:1:8: count: must be a whole number, is the string "many"`}},
+		{"rejects a fraction for a whole number", "count: 1.5\n", []string{`f.yaml:1:8: count: must be a whole number, is "1.5"`}},
+		{"rejects a string for a boolean", "strict: yes please\n", []string{`f.yaml:1:9: strict: must be true or false, is the string "yes please"`}},
+		{"rejects a mapping for a list", "parts: {size: 1}\n", []string{`f.yaml:1:8: parts: must be a list, is a mapping`}},
+		{"rejects a list for a mapping", "labels: [a]\n", []string{`f.yaml:1:9: labels: must be a mapping, is a list`}},
+		{"rejects a list for a string", "name: [a]\n", []string{`f.yaml:1:7: name: must be a string, is a list`}},
 		{"all at once", "nmae: a\ncount: many\n", []string{
 			`f.yaml:1:1: unknown field "nmae" (did you mean "name"?)`, `f.yaml:2:8: count: must be a whole number, is the string "many"`}},
 		{"null is absent", "name: null\nparts:\n", nil},
@@ -80,23 +80,23 @@ func TestParse(t *testing.T) {
 		documents  int
 		want       []string
 	}{
-		{"two documents", "a: 1\n---\nb: 2\n", 2, nil},
+		{"reads two documents", "a: 1\n---\nb: 2\n", 2, nil},
 		{"empty documents are left out", "---\n---\na: 1\n---\n# nothing\n", 1, nil},
-		{"nothing", "", 0, nil},
-		{"duplicate key", "a: 1\nb: {c: 1, c: 2}\na: 3\n", 1, []string{
+		{"reads no document from an empty file", "", 0, nil},
+		{"reports a duplicate key", "a: 1\nb: {c: 1, c: 2}\na: 3\n", 1, []string{
 			"f.yaml:2:11: b.c: duplicate key, first written in line 2", "f.yaml:3:1: a: duplicate key, first written in line 1"}},
-		{"anchor", "a: &x {b: 1}\nc: *x\n", 1, []string{
+		{"reports an anchor and an alias", "a: &x {b: 1}\nc: *x\n", 1, []string{
 			"f.yaml:1:4: a: anchors and aliases are not allowed", "f.yaml:2:4: c: anchors and aliases are not allowed"}},
-		{"merge", "a: {<<: {b: 1}}\n", 1, []string{"f.yaml:1:5: a: a key must be a plain string"}},
+		{"reports a merge key", "a: {<<: {b: 1}}\n", 1, []string{"f.yaml:1:5: a: a key must be a plain string"}},
 		{"mapping as key", "{a: b}: c\n", 1, []string{"f.yaml:1:1: a key must be a plain string"}},
-		{"no YAML", "a: [1\nb: 2\n", 0, []string{"f.yaml:1: not YAML: did not find expected ',' or ']'"}},
+		{"reports a list without an end", "a: [1\nb: 2\n", 0, []string{"f.yaml:1: not YAML: did not find expected ',' or ']'"}},
 		{"expression without quotes", "a: 1\nb:\n- {c: ${ d }}\n", 0, []string{
 			"f.yaml:3:7: not YAML: did not find expected ',' or '}'; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
 		{"expression with quotes", "a: \"${ b[\"c\"] }\"\n", 0, []string{
 			"f.yaml:1:5: not YAML: did not find expected key; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
 		{"expression with a colon", "a: 1\nb:\n- c: ${ d ? 1 : 2 }\n", 0, []string{
 			"f.yaml:3:6: not YAML: mapping values are not allowed in this context; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
-		{"tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
+		{"reports indentation with a tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
 		{"tab after spaces", "a: 1\nb:\n  \tc: 1\n  d: 2\n", 0, []string{"f.yaml:3:3: not YAML: a line is indented with a tab; use spaces only"}},
 		{"tab instead of a line at the margin", "a: 1\n\tb: 2\n", 0, []string{
 			"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
@@ -114,7 +114,7 @@ func TestParse(t *testing.T) {
 		{"a word with a colon in a text", "a: see\n  b:c\n  d: e\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},
 		{"an address before a field", "a:\n- https://b\n  c: d\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},
 		{"a word alone", "a: 1\nb\nc: 2\n", 0, []string{"f.yaml:2: not YAML: could not find expected ':'"}},
-		{"two values", "a: 1\nwhé: b: c\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
+		{"counts columns in characters", "a: 1\nwhé: b: c\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
 			"quote a text with a colon and a space, and write the fields of a mapping in lines of their own"}},
 	}
 	for _, test := range tests {
@@ -199,16 +199,16 @@ func once(t *testing.T, n source.Node) {
 // TestDuplicates checks the decoded values and positions of duplicate keys.
 func TestDuplicates(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"lists":                     {"a: [b]\na: [b, c, {}]\n", "{a: [b, c, {}]}"},
-		"the longer first":          {"a: [b, c]\na: [d]\n", "{a: [b, c, d]}"},
-		"the same":                  {"a: [{b: c}]\na: [{b: c}]\n", "{a: [{b: c}]}"},
-		"mappings":                  {"a: {b: 1, c: {d: 1}}\na: {e: 3, c: {d: 2, f: 4}}\n", "{a: {b: 1, c: {d: 1, f: 4}, e: 3}}"},
-		"texts":                     {"a: 1\na: 2\n", "{a: 1}"},
-		"unlike":                    {"a: 1\na: [2]\n", "{a: 1}"},
-		"nothing first":             {"a:\na: [1]\na: [2]\n", "{a: [1, 2]}"},
-		"below an anchor":           {"&x {a: 1, a: 2}", "{a: 1}"},
-		"an alias that is like one": {"x: &a 1\n*a : 2\na: [3]\n", "{x: 1, a: [3]}"},
-		"a merge that is like one":  {"!!merge a: []\na: [3]\n", "{a: [3]}"},
+		"joins two lists":              {"a: [b]\na: [b, c, {}]\n", "{a: [b, c, {}]}"},
+		"the longer first":             {"a: [b, c]\na: [d]\n", "{a: [b, c, d]}"},
+		"keeps equal items once":       {"a: [{b: c}]\na: [{b: c}]\n", "{a: [{b: c}]}"},
+		"merges nested mappings":       {"a: {b: 1, c: {d: 1}}\na: {e: 3, c: {d: 2, f: 4}}\n", "{a: {b: 1, c: {d: 1, f: 4}, e: 3}}"},
+		"keeps the first of two texts": {"a: 1\na: 2\n", "{a: 1}"},
+		"keeps the first of two types": {"a: 1\na: [2]\n", "{a: 1}"},
+		"skips a null before lists":    {"a:\na: [1]\na: [2]\n", "{a: [1, 2]}"},
+		"below an anchor":              {"&x {a: 1, a: 2}", "{a: 1}"},
+		"an alias that is like one":    {"x: &a 1\n*a : 2\na: [3]\n", "{x: 1, a: [3]}"},
+		"a merge that is like one":     {"!!merge a: []\na: [3]\n", "{a: [3]}"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

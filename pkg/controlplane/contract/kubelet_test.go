@@ -43,20 +43,20 @@ func TestProtectKubelet(t *testing.T) {
 		return set("/spec/units/0", "content", strconv.Quote(strings.Replace(kubeletUnit, old, now, 1)))
 	}
 	tests := []kubeletCase{
-		{"flag", content("--v=2", "--v=3 --cloud-provider=external"), ""},
-		{"reserved flag", content("--config=/c", "--config=/d"), flags},
-		{"second ExecStart", content("[Service]\n", "[Service]\nExecStart=/x\n"), unit},
-		{"program", content("/opt/bin/kubelet", "/opt/kubelet"), unit},
-		{"shell", content("/opt/bin/kubelet", "/bin/sh -c /opt/bin/kubelet"), unit},
-		{"other environment", content("GO=1", "GO=2"), ""},
+		{"allows another flag", content("--v=2", "--v=3 --cloud-provider=external"), ""},
+		{"rejects a change of a reserved flag", content("--config=/c", "--config=/d"), flags},
+		{"rejects a second ExecStart", content("[Service]\n", "[Service]\nExecStart=/x\n"), unit},
+		{"rejects another program", content("/opt/bin/kubelet", "/opt/kubelet"), unit},
+		{"rejects a shell as the program", content("/opt/bin/kubelet", "/bin/sh -c /opt/bin/kubelet"), unit},
+		{"allows another environment variable", content("GO=1", "GO=2"), ""},
 		{"variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--config=/d"), flags},
 		{"harmless variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--v=4"), ""},
 		{"environment file that is not there", content("/extra_args", "/other"), ""},
-		{"unit removed", remove("/spec/units", 0), unit},
-		{"configuration removed", remove("/spec/files", 1), "kubelet/configuration"},
-		{"unit masked", appendTo("/spec/files", file("/etc/systemd/system.control/kubelet.service", "")), unit},
+		{"rejects the removal of the unit", remove("/spec/units", 0), unit},
+		{"rejects the removal of the configuration", remove("/spec/files", 1), "kubelet/configuration"},
+		{"rejects an empty unit that masks it", appendTo("/spec/files", file("/etc/systemd/system.control/kubelet.service", "")), unit},
 
-		{"drop-in", dropIns(dropIn("Nice=5")), ""},
+		{"allows a drop-in with another option", dropIns(dropIn("Nice=5")), ""},
 		{"drop-in with another command line", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), flags},
 		{"drop-in with the same reserved flags", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --v=4 --config=/c")), ""},
 		{"drop-in with a second command", dropIns(dropIn("ExecStart=/opt/bin/kubelet --config=/c")), unit},
@@ -72,7 +72,7 @@ func TestProtectKubelet(t *testing.T) {
 		{"drop-ins of a missing unit", appendTo("/spec/units", `{"name":"service","dropIns":[`+dropIn("ExecStart=")+`]}`), unit},
 		{"environment of the manager", appendTo("/spec/files", file("/etc/systemd/system.conf.d/x.conf",
 			"[Manager]\nDefaultEnvironment=KUBELET_EXTRA_ARGS=--kubeconfig=/k\n")), flags},
-		{"environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
+		{"rejects a reserved flag in an environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
 		{"environment file in base64", appendTo("/spec/files", encoded("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
 		{"harmless environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--v=4")), ""},
 		{"environment file from a Secret", appendTo("/spec/files",
@@ -82,21 +82,21 @@ func TestProtectKubelet(t *testing.T) {
 		{"program as a script", set("/spec/files/0", "content", `{"inline":{"data":"#!/bin/sh"}}`), unit},
 
 		{"file where the unit is", appendTo("/spec/files", systemd("kubelet.service", "ExecStart=/opt/bin/kubelet --config=/c")), parts},
-		{"file twice", appendTo("/spec/files", file("/var/lib/kubelet/config/kubelet", "")), parts},
+		{"rejects two files with one path", appendTo("/spec/files", file("/var/lib/kubelet/config/kubelet", "")), parts},
 		{"file twice by another path", appendTo("/spec/files", file("/var/lib/kubelet/./config/kubelet", "")), parts},
-		{"unit twice", appendTo("/spec/units", `{"name":"kubelet.service","content":"[Service]\nExecStart=/x\n"}`), parts},
-		{"drop-in twice", dropIns(dropIn("Nice=5"), dropIn("Nice=6")), parts},
+		{"rejects two units with one name", appendTo("/spec/units", `{"name":"kubelet.service","content":"[Service]\nExecStart=/x\n"}`), parts},
+		{"rejects two drop-ins with one name", dropIns(dropIn("Nice=5"), dropIn("Nice=6")), parts},
 	}
 	kubelet := []string{`{"name":"kubelet.service","content":` + strconv.Quote(kubeletUnit) + `}`}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { holdKubelet(t, kubelet, test) })
 	}
 	for _, test := range []kubeletCase{
-		{"file", appendTo("/spec/files", file("/etc/x", "x")), ""},
-		{"drop-in", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Nice=5")), ""},
+		{"allows a file of another program", appendTo("/spec/files", file("/etc/x", "x")), ""},
+		{"allows a drop-in as a file", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Nice=5")), ""},
 		{"drop-in with another command line", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), flags},
 		{"drop-in with a variable", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Environment=KUBELET_EXTRA_ARGS=--config=/d")), flags},
-		{"environment file", appendTo("/spec/files", file("/etc/environment", "KUBELET_EXTRA_ARGS=--config=/d")), flags},
+		{"rejects a reserved flag in /etc/environment", appendTo("/spec/files", file("/etc/environment", "KUBELET_EXTRA_ARGS=--config=/d")), flags},
 		{"harmless environment file", appendTo("/spec/files", file("/etc/environment", "HTTPS_PROXY=x")), ""},
 	} {
 		t.Run("before the kubelet/"+test.name, func(t *testing.T) { holdKubelet(t, nil, test) })

@@ -44,9 +44,9 @@ func TestStates(t *testing.T) {
 		want  []string
 		after []string
 	}{
-		{name: "conforming", was: silver, is: silver},
+		{name: "an object that equals the profile's result", was: silver, is: silver},
 		{name: "created without the webhook", is: silver, want: []string{"unmutated shoot/cloud-a [acme/tier] "}},
-		{name: "another profile", was: silver, is: gold, want: []string{"outdated shoot/cloud-a [acme/tier] "}},
+		{name: "an object that an older profile mutated", was: silver, is: gold, want: []string{"outdated shoot/cloud-a [acme/tier] "}},
 		{name: "one more rule", was: silver, is: both, want: []string{"outdated shoot/cloud-a [acme/more] "}},
 		{name: "a rule was removed", was: both, is: silver, want: []string{"outdated shoot/cloud-a [] "}},
 		{
@@ -105,7 +105,7 @@ func TestTouchesWithoutFix(t *testing.T) {
 		want    drift.Outcome
 		problem string
 	}{
-		{"no webhook", func(*seed) {}, drift.Stays, ""},
+		{"keeps everything without a webhook", func(*seed) {}, drift.Stays, ""},
 		{"other profiles in the webhook", func(s *seed) { s.webhook = compile(t, gold) }, drift.Stays, ""},
 		{"the object is deleted", func(s *seed) { delete(s.objects, "/api/v1/namespaces/shoot/configmaps/cloud-a") }, drift.Gone, ""},
 		{"the touch is refused", func(s *seed) {

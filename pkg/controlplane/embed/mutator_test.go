@@ -52,7 +52,7 @@ const setFlag = "controlplane:\n  kube-scheduler:\n  - flags: {set: {a: \"${ ope
 func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
 	m := newMutator(t, setFlag, nil)
 	for name, object := range map[string]client.Object{
-		"typed": into[appsv1.Deployment](t, scheduler), "unstructured": into[unstructured.Unstructured](t, scheduler),
+		"an object of a Go type": into[appsv1.Deployment](t, scheduler), "an unstructured object": into[unstructured.Unstructured](t, scheduler),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var missing *appsv1.Deployment // as callers say that there was none
@@ -66,7 +66,7 @@ func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
 			if !strings.Contains(string(raw), `["/kube-scheduler","--v=2","--a=CREATE"]`) {
 				t.Errorf("the object lacks the flag: %s", raw)
 			}
-			if got := strings.Contains(string(raw), `"ofTomorrow":1.5`); got != (name == "unstructured") {
+			if got := strings.Contains(string(raw), `"ofTomorrow":1.5`); got != (name == "an unstructured object") {
 				t.Errorf("the unknown field is there: %t", got)
 			}
 			old := object.DeepCopyObject().(client.Object)
@@ -90,7 +90,7 @@ func TestMutatorLeavesOtherObjectsUnchanged(t *testing.T) {
 	bare.TypeMeta = metav1.TypeMeta{} // as the decoder of the library leaves it
 	garden := into[appsv1.Deployment](t, scheduler)
 	garden.Namespace = "garden"
-	for name, object := range map[string]*appsv1.Deployment{"deleted": deleted, "no target": other, "so already": bare, "in the garden": garden} {
+	for name, object := range map[string]*appsv1.Deployment{"an object in deletion": deleted, "an object that is no target": other, "an object with the result": bare, "in the garden": garden} {
 		before := object.DeepCopy()
 		if err := m.Mutate(t.Context(), object, nil); err != nil {
 			t.Errorf("%s: %v", name, err)

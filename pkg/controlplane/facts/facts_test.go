@@ -122,13 +122,13 @@ func TestDecodeErrors(t *testing.T) {
 		return cluster(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":` + spec + `}`)
 	}
 	for _, c := range []struct{ name, raw, want string }{
-		{"no JSON", `{"a":`, "decoding the Cluster: not JSON from byte 5 on"},
-		{"another kind", `{"apiVersion":"v1","kind":"Pod"}`, `it is a "Pod" of "v1", not a Cluster of extensions.gardener.cloud/v1alpha1`},
+		{"rejects an incomplete document", `{"a":`, "decoding the Cluster: not JSON from byte 5 on"},
+		{"rejects another kind", `{"apiVersion":"v1","kind":"Pod"}`, `it is a "Pod" of "v1", not a Cluster of extensions.gardener.cloud/v1alpha1`},
 		{"another version of the Shoot", cluster(`{"apiVersion":"core.gardener.cloud/v1","kind":"Shoot"}`), `decoding the Shoot: it is a "Shoot" of "core.gardener.cloud/v1", not a Shoot of core.gardener.cloud/v1beta1`},
-		{"no version", shoot(`{}`), "decoding the Shoot: spec.kubernetes.version: not a version"},
+		{"rejects a Shoot without a version", shoot(`{}`), "decoding the Shoot: spec.kubernetes.version: not a version"},
 		{"a bad version of a worker", shoot(`{"kubernetes":{"version":"1.33.0"},"provider":{"workers":[{"kubernetes":{"version":"secret"}}]}}`), "spec.provider.workers[0].kubernetes.version: not a version"},
 		{"a wrong type", shoot(`{"region":12345}`), "the field spec.region has a wrong type"},
-		{"a list", cluster(`["secret"]`), "decoding the Shoot: a field has a wrong type"},
+		{"rejects a list instead of a Shoot", cluster(`["secret"]`), "decoding the Shoot: a field has a wrong type"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := FromCluster([]byte(c.raw))

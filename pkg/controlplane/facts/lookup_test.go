@@ -35,15 +35,15 @@ func TestLookups(t *testing.T) {
 		want   string
 		err    string
 	}{
-		{"present", Static{Secrets: secrets}, "${ lookups.cloudprovider.region + lookups.cloudprovider.`ca.crt` }", `"eu-1PEM"`, ""},
+		{"returns named keys of a Secret", Static{Secrets: secrets}, "${ lookups.cloudprovider.region + lookups.cloudprovider.`ca.crt` }", `"eu-1PEM"`, ""},
 		{"only the named keys", Static{Secrets: secrets}, `${ lookups.cloudprovider }`, `{"ca.crt":"PEM","region":"eu-1"}`, ""},
-		{"unnamed key", Static{Secrets: secrets}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'; there are ca.crt, region"},
-		{"unnamed lookup", Static{Secrets: secrets}, `${ lookups.cloudprovder.region }`, "", `:1:12: undefined field 'cloudprovder' (did you mean "cloudprovider"?)`},
-		{"optional, absent", Static{Secrets: secrets}, `${ lookups.?extra.?a.orValue("none") }`, `"none"`, ""},
+		{"rejects a key that the lookup does not name", Static{Secrets: secrets}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'; there are ca.crt, region"},
+		{"rejects a misspelt lookup", Static{Secrets: secrets}, `${ lookups.cloudprovder.region }`, "", `:1:12: undefined field 'cloudprovder' (did you mean "cloudprovider"?)`},
+		{"takes the default for an absent object", Static{Secrets: secrets}, `${ lookups.?extra.?a.orValue("none") }`, `"none"`, ""},
 		{"optional, absent, named", Static{Secrets: secrets}, `${ lookups.extra.a }`, "", ":1:12: there is no extra"},
 		{"optional, without the key", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {}}}, `${ has(lookups.extra) && !has(lookups.extra.a) }`, `true`, ""},
-		{"optional, present", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {"a": "b"}}}, `${ lookups.?extra.?a.orValue("none") }`, `"b"`, ""},
-		{"absent", Static{}, `${ 1 }`, "", "reading the Secret cloudprovider: not found"},
+		{"takes the value of an optional object", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {"a": "b"}}}, `${ lookups.?extra.?a.orValue("none") }`, `"b"`, ""},
+		{"fails for an absent object", Static{}, `${ 1 }`, "", "reading the Secret cloudprovider: not found"},
 		{"without the key", Static{Secrets: map[string]map[string]string{"cloudprovider": {"region": "hunter2"}}}, `${ 1 }`, "", "the Secret cloudprovider has no key ca.crt: not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -61,9 +61,9 @@ func TestChecksums(t *testing.T) {
 		kind   schema.GroupVersionKind
 		want   string
 	}{
-		{"Secret", secret, Secret, utils.ComputeChecksum(map[string][]byte{"a": []byte("<>&"), "b": []byte("hunter2")})},
-		{"ConfigMap", config, ConfigMap, utils.ComputeChecksum(map[string]string{"a": "ü", "b": "<&>"})},
-		{"nothing", empty, ConfigMap, utils.ComputeChecksum(map[string]string(nil))},
+		{"a Secret with two keys", secret, Secret, utils.ComputeChecksum(map[string][]byte{"a": []byte("<>&"), "b": []byte("hunter2")})},
+		{"a ConfigMap with two keys", config, ConfigMap, utils.ComputeChecksum(map[string]string{"a": "ü", "b": "<&>"})},
+		{"a ConfigMap without data", empty, ConfigMap, utils.ComputeChecksum(map[string]string(nil))},
 	} {
 		request := LookupRequest{GroupVersionKind: c.kind, ObjectName: "x", Checksum: true}
 		found, err := request.Read(c.object)

@@ -54,10 +54,10 @@ images:
 			"mcm": "registry.example.com/mcm:v1.0.0", "ccm": "registry.example.com/ccm:v1.34.0",
 			"csi": "registry.example.com/csi:v2", "kubelet": "registry.example.com/kubelet:v1.34.1", "old": "registry.example.com/old:v0",
 		}},
-		{"too old", "", image.Wanted{Target: "1.31.0", Runtime: "1.31.0"}, map[string]string{
+		{"omits images that need a newer version", "", image.Wanted{Target: "1.31.0", Runtime: "1.31.0"}, map[string]string{
 			"mcm": "registry.example.com/mcm:v1.0.0", "csi": "registry.example.com/csi:v2", "kubelet": "registry.example.com/kubelet:v1.31.0",
 		}},
-		{"overwritten", overwrite, image.Wanted{Target: "1.33.5", Architecture: "arm64", Runtime: "1.31.0"}, map[string]string{
+		{"applies the overwrites of a component", overwrite, image.Wanted{Target: "1.33.5", Architecture: "arm64", Runtime: "1.31.0"}, map[string]string{
 			"mcm": "mirror.example.com/mcm@sha256:0000000000000000000000000000000000000000000000000000000000000000",
 			"ccm": "registry.example.com/ccm:v1.33.0", "csi": "mirror.example.com/csi:v2-arm", "kubelet": "registry.example.com/kubelet:v1.33.5",
 		}},
@@ -79,7 +79,8 @@ images:
 
 func TestParseErrors(t *testing.T) {
 	for name, text := range map[string]string{
-		"no YAML": "images: [", "no name": "images: [{repository: a}]", "a constraint": `images: [{name: a, repository: b, targetVersion: "nope"}]`,
+		"a document that is not YAML": "images: [", "an image without a name": "images: [{repository: a}]",
+		"an invalid version constraint": `images: [{name: a, repository: b, targetVersion: "nope"}]`,
 	} {
 		if _, err := image.Parse([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), "reading the image vector: ") {
 			t.Errorf("%s: got %v", name, err)

@@ -65,7 +65,7 @@ func TestOnlyAppliesSelectedRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		program *mutation.Program
 		rules   int
-	}{"the whole": {whole, 2}, "the part": {part, 1}} {
+	}{"a program with all rules": {whole, 2}, "a program with the rules of one part": {part, 1}} {
 		result, err := test.program.Admit(t.Context(), requestFor("kube-apiserver", "kube-apiserver:v1.33.4"), source)
 		if err != nil || len(result.Applied) != test.rules || result.Patch == nil {
 			t.Errorf("%s: got %+v, %v", name, result, err)

@@ -87,23 +87,23 @@ func requestOf(t *testing.T, r request) mutation.Request {
 // objects.
 func TestExplainShowsNoSecret(t *testing.T) {
 	for _, c := range []struct{ name, rule string }{
-		{"a comparison", `{when: "${ lookups.s.password == 'x' && operation == 'CREATE' }", labels: {set: {x: y}}}`},
+		{"hides a compared value", `{when: "${ lookups.s.password == 'x' && operation == 'CREATE' }", labels: {set: {x: y}}}`},
 		{"a replaced text", `{when: "${ lookups.s.password.replace('2', '') != object.name }", labels: {set: {x: y}}}`},
 		{"compared with a variable", `{when: "${ variables.through != '' }", labels: {set: {x: y}}}`},
 		{"in a function", `{when: "${ size(lookups.s.list.split(',')) > 1 && lookups.s.password.startsWith('x') }", labels: {set: {x: y}}}`},
-		{"as JSON", `{when: "${ toJSON([lookups.s.password]) != '' }", labels: {set: {x: y}}}`},
-		{"an item", `{forEach: "${ lookups.s.list.split(',') }", when: "${ item != 'x' }", annotations: {set: {x: "${ item }"}}}`},
-		{"a key", `{when: "${ {'x': 1}[lookups.s.password] == 1 }", labels: {set: {x: y}}}`},
+		{"hides a value converted to JSON", `{when: "${ toJSON([lookups.s.password]) != '' }", labels: {set: {x: y}}}`},
+		{"hides an item of a split value", `{forEach: "${ lookups.s.list.split(',') }", when: "${ item != 'x' }", annotations: {set: {x: "${ item }"}}}`},
+		{"hides a value used as a key", `{when: "${ {'x': 1}[lookups.s.password] == 1 }", labels: {set: {x: y}}}`},
 		{"a value found by a key", `{when: "${ {lookups.s.password: lookups.s.number}[variables.direct] != object.name }", labels: {set: {x: y}}}`},
-		{"a failure", `{when: "${ int(lookups.s.password) > 1 }", labels: {set: {x: y}}}`},
+		{"hides a value that cannot be converted", `{when: "${ int(lookups.s.password) > 1 }", labels: {set: {x: y}}}`},
 		{"a failure of a value", `{labels: {set: {x: "${ int(lookups.s.password) }"}}}`},
-		{"a loop", `{when: "${ lookups.s.list.split(',').exists(p, p == 'x') }", labels: {set: {x: y}}}`},
+		{"hides values inside a loop", `{when: "${ lookups.s.list.split(',').exists(p, p == 'x') }", labels: {set: {x: y}}}`},
 		{"an item of a loop", `{when: "${ lookups.s.list.split(',').all(p, p.startsWith('x') || size(p) > 100 || p != object.name) }", labels: {set: {x: y}}}`},
 		{"an item of a loop in a loop", `{when: "${ [lookups.s.list].exists(l, l.split(',').exists(p, p == object.name)) }", labels: {set: {x: y}}}`},
 		{"a loop over items", `{forEach: "${ [lookups.s.list] }", when: "${ item.split(',').exists(p, p == object.name) }", annotations: {set: {x: y}}}`},
-		{"a branch", `{when: "${ lookups.s.password == '' ? false : lookups.s.number == '1' }", labels: {set: {x: y}}}`},
-		{"a tree", `{when: "${ variables.tree.a[0] == '' }", labels: {set: {x: y}}}`},
-		{"all variables", `{when: "${ string(variables.direct) + toJSON(variables.tree) != '' }", labels: {set: {x: y}}}`},
+		{"hides values in a branch", `{when: "${ lookups.s.password == '' ? false : lookups.s.number == '1' }", labels: {set: {x: y}}}`},
+		{"hides a value in a nested variable", `{when: "${ variables.tree.a[0] == '' }", labels: {set: {x: y}}}`},
+		{"hides values in all variables", `{when: "${ string(variables.direct) + toJSON(variables.tree) != '' }", labels: {set: {x: y}}}`},
 		{"a name that is computed", `{when: "${ lookups.named.password != '' }", labels: {set: {x: y}}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

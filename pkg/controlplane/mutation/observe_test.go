@@ -76,8 +76,8 @@ func TestObservedFaults(t *testing.T) {
 		time time.Duration
 		want string
 	}{
-		"a panic":  {func(context.Context) { panic("s3cr3t") }, time.Hour, "would deny the object: Internal"},
-		"too slow": {func(ctx context.Context) { <-ctx.Done() }, 50 * time.Millisecond, "would deny the object: DeadlineExceeded"},
+		"reports a panic as an internal error": {func(context.Context) { panic("s3cr3t") }, time.Hour, "would deny the object: Internal"},
+		"reports a passed deadline":            {func(ctx context.Context) { <-ctx.Done() }, 50 * time.Millisecond, "would deny the object: DeadlineExceeded"},
 	} {
 		result, outcomes := admitEtcd(t, observing, &asked{then: test.then}, time.Now().Add(test.time))
 		if diff := cmp.Diff([]string{"changed ", "observeddenied " + test.want}, outcomes); diff != "" {
@@ -86,7 +86,7 @@ func TestObservedFaults(t *testing.T) {
 		if !strings.Contains(string(result.Patch), `/metadata/labels/a`) {
 			t.Errorf("%s: the patch is %s", name, result.Patch)
 		}
-		if panicked := name == "a panic"; (result.Panic != nil) != panicked || panicked && strings.Contains(result.Panic.Error(), "s3cr3t") {
+		if panicked := name == "reports a panic as an internal error"; (result.Panic != nil) != panicked || panicked && strings.Contains(result.Panic.Error(), "s3cr3t") {
 			t.Errorf("%s: the panic is %v", name, result.Panic)
 		}
 	}

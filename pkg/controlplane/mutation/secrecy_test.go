@@ -65,16 +65,16 @@ func admitSecret(t *testing.T, rule string, observe mutation.Observer) (*mutatio
 // TestSecretsAreNotShown checks that values of a Secret are written to the object and to no message.
 func TestSecretsAreNotShown(t *testing.T) {
 	for _, c := range []struct{ name, rule, want string }{
-		{"a flag", `flags: {set: {x: "${ lookups.s.password }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
+		{"hides the value of a flag", `flags: {set: {x: "${ lookups.s.password }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
 		{"part of a text", `labels: {set: {x: "a-${ lookups.s.password }-b"}}`, "label x: (from Secret cloudprovider)"},
-		{"through variables", `flags: {set: {x: "${ variables.through }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
+		{"hides a value that passed through variables", `flags: {set: {x: "${ variables.through }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
 		{"in a tree", `flags: {set: {x: "${ toJSON(variables.tree) }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
-		{"in base64", `podAnnotations: {set: {x: "${ base64.encode(bytes(lookups.s.password.upperAscii())) }"}}`, "pod annotation x: (from Secret cloudprovider)"},
-		{"a number", `podAnnotations: {set: {x: "${ int(lookups.s.number) + 1 }"}}`, "pod annotation x: (from Secret cloudprovider)"},
-		{"a structure", `containers: {set: {extra: {image: x, env: [{name: A, value: "${ lookups.s.password }"}]}}}`, "container extra: (from Secret cloudprovider)"},
-		{"two Secrets", `flags: {set: {x: "${ lookups.s.password + lookups.named.password }"}}`, "flag --x of container kube-controller-manager: (from Secret ${ object.namespace + '-credentials' }, cloudprovider)"},
-		{"an item", "forEach: ${ lookups.s.list.split(',') }\nlabels: {set: {x: \"${ item }\"}}", "label x: (from Secret cloudprovider)"},
-		{"from elsewhere", `flags: {set: {x: "${ lookups.open.k }"}}`, `flag --x of container kube-controller-manager: "visible"`},
+		{"hides a value encoded in base64", `podAnnotations: {set: {x: "${ base64.encode(bytes(lookups.s.password.upperAscii())) }"}}`, "pod annotation x: (from Secret cloudprovider)"},
+		{"hides a number computed from a value", `podAnnotations: {set: {x: "${ int(lookups.s.number) + 1 }"}}`, "pod annotation x: (from Secret cloudprovider)"},
+		{"hides a container with a value inside", `containers: {set: {extra: {image: x, env: [{name: A, value: "${ lookups.s.password }"}]}}}`, "container extra: (from Secret cloudprovider)"},
+		{"hides a value from two Secrets", `flags: {set: {x: "${ lookups.s.password + lookups.named.password }"}}`, "flag --x of container kube-controller-manager: (from Secret ${ object.namespace + '-credentials' }, cloudprovider)"},
+		{"hides an item of a split value", "forEach: ${ lookups.s.list.split(',') }\nlabels: {set: {x: \"${ item }\"}}", "label x: (from Secret cloudprovider)"},
+		{"shows a value from a ConfigMap", `flags: {set: {x: "${ lookups.open.k }"}}`, `flag --x of container kube-controller-manager: "visible"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var seen strings.Builder
@@ -89,7 +89,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 			}
 			fmt.Fprintf(&seen, "%+v\n", result.Applied)
 			expectNoSecret(t, seen.String())
-			if c.name != "from elsewhere" && !showsSecret(string(result.Patch)) {
+			if c.name != "shows a value from a ConfigMap" && !showsSecret(string(result.Patch)) {
 				t.Errorf("the value is not in the object: %s", result.Patch)
 			}
 		})
@@ -99,15 +99,15 @@ func TestSecretsAreNotShown(t *testing.T) {
 // TestSecretsAreNotInFailures checks that a failure does not contain the failed value.
 func TestSecretsAreNotInFailures(t *testing.T) {
 	for _, c := range []struct{ name, rule string }{
-		{"conversion", `labels: {set: {x: "${ int(lookups.s.password) }"}}`},
-		{"a key", `labels: {set: {x: "${ {'a': 'b'}[lookups.s.password] }"}}`},
-		{"an index", `labels: {set: {x: "${ lookups.s.list.split(',')[7] }"}}`},
-		{"a quantity", `labels: {set: {x: "${ quantity(lookups.s.password).isInteger() }"}}`},
-		{"an address", `labels: {set: {x: "${ ip(lookups.s.password).family() }"}}`},
-		{"a version", `when: "${ lookups.s.password.satisfies('< 1.34') }"` + "\n" + `labels: {set: {x: y}}`},
-		{"a constraint", `when: "${ '1.33'.satisfies(lookups.s.password) }"` + "\n" + `labels: {set: {x: y}}`},
-		{"a pattern", `when: "${ 'x'.matches(lookups.s.password + '(') }"` + "\n" + `labels: {set: {x: y}}`},
-		{"a time", `labels: {set: {x: "${ timestamp(lookups.s.password) }"}}`},
+		{"a failed conversion", `labels: {set: {x: "${ int(lookups.s.password) }"}}`},
+		{"a key that does not exist", `labels: {set: {x: "${ {'a': 'b'}[lookups.s.password] }"}}`},
+		{"an index that does not exist", `labels: {set: {x: "${ lookups.s.list.split(',')[7] }"}}`},
+		{"an invalid quantity", `labels: {set: {x: "${ quantity(lookups.s.password).isInteger() }"}}`},
+		{"an invalid address", `labels: {set: {x: "${ ip(lookups.s.password).family() }"}}`},
+		{"an invalid version", `when: "${ lookups.s.password.satisfies('< 1.34') }"` + "\n" + `labels: {set: {x: y}}`},
+		{"an invalid version constraint", `when: "${ '1.33'.satisfies(lookups.s.password) }"` + "\n" + `labels: {set: {x: y}}`},
+		{"an invalid pattern", `when: "${ 'x'.matches(lookups.s.password + '(') }"` + "\n" + `labels: {set: {x: y}}`},
+		{"an invalid time", `labels: {set: {x: "${ timestamp(lookups.s.password) }"}}`},
 		{"in a variable", "labels: {set: {x: \"${ int(variables.through) }\"}}"},
 		{"a field of a container", `containers: {set: {extra: {image: x, ports: [{containerPort: "${ lookups.s.password }"}]}}}`},
 		{"a number too large", `containers: {set: {extra: {image: x, ports: [{containerPort: "${ int(lookups.s.number + '8464') }"}]}}}`},

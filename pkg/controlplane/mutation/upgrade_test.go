@@ -93,9 +93,9 @@ controlplane:
 		"the object is behind":                      {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.34.2", "1.34.2", 0, false},
 		"with port and digest":                      {apiServer, "mirror:5000/k8s/kube-apiserver:v1.34.2@sha256:00", "1.33.4", "1.34.2", 1, false},
 		"a build of its own":                        {apiServer, "mirror/kube-apiserver:v1.33.4-mirror.1", "1.33.4", "1.34.2", 0, true},
-		"no tag":                                    {apiServer, "mirror:5000/kube-apiserver", "1.33.4", "1.34.2", 0, true},
+		"mutates an image without a tag":            {apiServer, "mirror:5000/kube-apiserver", "1.33.4", "1.34.2", 0, true},
 		"a digest only":                             {apiServer, "mirror/kube-apiserver@sha256:00", "1.33.4", "1.34.2", 0, true},
-		"no version":                                {apiServer, "mirror/kube-apiserver:latest", "1.33.4", "1.34.2", 0, true},
+		"mutates an image whose tag is no version":  {apiServer, "mirror/kube-apiserver:latest", "1.33.4", "1.34.2", 0, true},
 		"an image of no component":                  {autoscaler, "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", "1.33.4", "1.34.2", 0, true},
 		"a rule without a fact":                     {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
 	} {
@@ -113,7 +113,7 @@ controlplane:
 			}
 		})
 	}
-	t.Run("no answer", func(t *testing.T) {
+	t.Run("fails if the Cluster cannot be read", func(t *testing.T) {
 		s := &lagging{cached: versioned("1.33.4"), down: fmt.Errorf("no: %w", facts.ErrUnavailable)}
 		_, err := program.Admit(t.Context(), requestFor(apiServer, "kube-apiserver:v1.34.2"), s)
 		var failure *mutation.Failure

@@ -19,7 +19,7 @@ func TestEmbedded(t *testing.T) {
 		name, format, before, after string
 		edit                        func(e *embedded) error
 	}{
-		{"append", "yaml", "a: # x\n- 1.0 # one\n- b\n", "a: # x\n- 1.0 # one\n- b\n- c\n", func(e *embedded) error {
+		{"appends an item and keeps comments", "yaml", "a: # x\n- 1.0 # one\n- b\n", "a: # x\n- 1.0 # one\n- b\n- c\n", func(e *embedded) error {
 			return e.add(fieldPath{{Key: "a"}}, []byte(`["b","c"]`), true)
 		}},
 		{"append an existing item", "yaml", "a: [1, b]\n", "a: [1, b]\n", func(e *embedded) error { return e.add(fieldPath{{Key: "a"}}, []byte(`"b"`), false) }},
@@ -33,8 +33,8 @@ func TestEmbedded(t *testing.T) {
 			return e.remove(fieldPath{{Key: "a"}, {Key: "x", By: "n"}})
 		}},
 		{"remove from no list", "yaml", "a: x\n", "a: x\n", func(e *embedded) error { return e.remove(fieldPath{{Key: "a"}, {Key: "x", By: "n"}}) }},
-		{"null removes", "yaml", "a: x\nb: 1\n", "b: 1\n", func(e *embedded) error { return e.merge(fieldPath{{Key: "a"}}, []byte("null")) }},
-		{"JSON", "json", `{"l": [1.0, "b"]}`, `{"l": [1.0, "b", 1]}`, func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), false) }},
+		{"removes a key that is set to null", "yaml", "a: x\nb: 1\n", "b: 1\n", func(e *embedded) error { return e.merge(fieldPath{{Key: "a"}}, []byte("null")) }},
+		{"appends to a list in JSON", "json", `{"l": [1.0, "b"]}`, `{"l": [1.0, "b", 1]}`, func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), false) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.before

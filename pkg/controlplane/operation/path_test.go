@@ -13,16 +13,16 @@ import (
 // TestPathMerge checks that a path creates missing parents, and finds items by text and by number.
 func TestPathMerge(t *testing.T) {
 	for _, test := range []struct{ name, path, before, value, after string }{
-		{"made", "a.b[n=x].c", `{}`, `1`, `{"a":{"b":[{"n":"x","c":1}]}}`},
-		{"number", "a[n=1].c", `{"a":[]}`, `1`, `{"a":[{"n":1,"c":1}]}`},
+		{"creates missing parents", "a.b[n=x].c", `{}`, `1`, `{"a":{"b":[{"n":"x","c":1}]}}`},
+		{"matches an item by a number", "a[n=1].c", `{"a":[]}`, `1`, `{"a":[{"n":1,"c":1}]}`},
 		{"number as text", `a[n="1"].c`, `{"a":[]}`, `1`, `{"a":[{"n":"1","c":1}]}`},
-		{"no number", `a[n=01].c`, `{"a":[]}`, `1`, `{"a":[{"n":"01","c":1}]}`},
+		{"matches an item by a text of digits", `a[n=01].c`, `{"a":[]}`, `1`, `{"a":[{"n":"01","c":1}]}`},
 		{"found by number", `a[n="1"].c`, `{"a":[{"n":1}]}`, `1`, `{"a":[{"n":1,"c":1}]}`},
 		{"a whole item", `a[n=x]`, `{"a":[{"n":"y"},{"n":"x","b":1}]}`, `{"c":2}`, `{"a":[{"n":"y"},{"n":"x","b":1,"c":2}]}`},
 		{"null on the way", "a.b", `{"a":null}`, `{}`, `{"a":{"b":{}}}`},
-		{"null removes", "a.b", `{"a":{"b":1}}`, `null`, `{"a":{}}`},
+		{"removes a field that is set to null", "a.b", `{"a":{"b":1}}`, `null`, `{"a":{}}`},
 		{"null makes nothing", "a.b.c", `{}`, `null`, `{}`},
-		{"a quantity", "r.requests.cpu", `{"r":{"requests":{"cpu":"1"}}}`, `"1000m"`, `{"r":{"requests":{"cpu":"1"}}}`},
+		{"keeps a quantity of equal value", "r.requests.cpu", `{"r":{"requests":{"cpu":"1"}}}`, `"1000m"`, `{"r":{"requests":{"cpu":"1"}}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, p := parsed(t, test.before), mustPath(t, test.path)

@@ -138,11 +138,11 @@ func TestVPNSeedServerKind(t *testing.T) {
 func TestStableBytes(t *testing.T) {
 	ctx := context.Background()
 	makers := map[string]func() ([]Object, error){
-		"running":  func() ([]Object, error) { return ControlPlane(ctx, Options{Everything: true}) },
-		"highly":   func() ([]Object, error) { return ControlPlane(ctx, Options{HighAvailability: true, IPv6: true}) },
-		"garden":   func() ([]Object, error) { return VirtualGarden(ctx, Options{Everything: true}) },
-		"older":    func() ([]Object, error) { return Legacy(LegacyOptions{}) },
-		"olderSNI": func() ([]Object, error) { return Legacy(LegacyOptions{SNI: true}) },
+		"a shoot with all components":            func() ([]Object, error) { return ControlPlane(ctx, Options{Everything: true}) },
+		"a highly available shoot with IPv6":     func() ([]Object, error) { return ControlPlane(ctx, Options{HighAvailability: true, IPv6: true}) },
+		"a virtual garden":                       func() ([]Object, error) { return VirtualGarden(ctx, Options{Everything: true}) },
+		"a shoot of the older contract":          func() ([]Object, error) { return Legacy(LegacyOptions{}) },
+		"a shoot of the older contract with SNI": func() ([]Object, error) { return Legacy(LegacyOptions{SNI: true}) },
 	}
 	for name, build := range makers {
 		t.Run(name, func(t *testing.T) {
@@ -230,11 +230,11 @@ func TestEdit(t *testing.T) {
 
 func TestOptionsRefused(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no version":   {Kubernetes: "newest"},
-		"too old":      {Kubernetes: "1.30.4"},
-		"too new":      {Kubernetes: "1.35.0"},
-		"not complete": {Kubernetes: "1.34"},
-		"namespace":    {Namespace: "default"},
+		"a version that is a word":         {Kubernetes: "newest"},
+		"a version older than supported":   {Kubernetes: "1.30.4"},
+		"a version newer than supported":   {Kubernetes: "1.35.0"},
+		"a version without a patch number": {Kubernetes: "1.34"},
+		"a namespace that is no shoot's":   {Namespace: "default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ControlPlane(context.Background(), o)

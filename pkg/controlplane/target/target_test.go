@@ -18,14 +18,14 @@ func TestForms(t *testing.T) {
 	}{
 		{"kube-apiserver", "apps", "Deployment", "kube-apiserver", []string{"kube-apiserver"}},
 		{"the Service of the same name", "", "Service", "kube-apiserver", []string{"kube-apiserver-service"}},
-		{"another group", "extensions", "Deployment", "kube-apiserver", nil},
-		{"another name", "apps", "Deployment", "kube-apiserver-2", nil},
-		{"etcd today", "druid.gardener.cloud", "Etcd", "etcd-main", []string{"etcd-main"}},
+		{"matches nothing of another API group", "extensions", "Deployment", "kube-apiserver", nil},
+		{"matches nothing with another name", "apps", "Deployment", "kube-apiserver-2", nil},
+		{"matches an Etcd resource", "druid.gardener.cloud", "Etcd", "etcd-main", []string{"etcd-main"}},
 		{"etcd of the older generation", "apps", "StatefulSet", "etcd-events", []string{"etcd-events"}},
 		{"highly available VPN", "apps", "StatefulSet", "vpn-seed-server", []string{"vpn-seed-server"}},
-		{"VPA", "autoscaling.k8s.io", "VerticalPodAutoscaler", "machine-controller-manager-vpa", []string{"machine-controller-manager-vpa"}},
-		{"virtual garden", "apps", "Deployment", "virtual-garden-kube-apiserver", []string{"virtual-garden-kube-apiserver"}},
-		{"OperatingSystemConfig", "extensions.gardener.cloud", "OperatingSystemConfig", "any", []string{"kubelet", "node"}},
+		{"matches a VerticalPodAutoscaler", "autoscaling.k8s.io", "VerticalPodAutoscaler", "machine-controller-manager-vpa", []string{"machine-controller-manager-vpa"}},
+		{"matches the kube-apiserver of a virtual garden", "apps", "Deployment", "virtual-garden-kube-apiserver", []string{"virtual-garden-kube-apiserver"}},
+		{"matches kubelet and node in an OperatingSystemConfig", "extensions.gardener.cloud", "OperatingSystemConfig", "any", []string{"kubelet", "node"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

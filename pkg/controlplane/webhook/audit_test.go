@@ -24,7 +24,7 @@ func TestAudit(t *testing.T) {
 		result mutation.Result
 		want   map[string]string
 	}{
-		"rules": {
+		"records the rules that changed the object": {
 			mutation.Result{Versions: []byte(`"a@12345678,b@12345678"`), Applied: []mutation.Applied{
 				changed("a", `says "x"`, ""), {Profile: "a", Rule: "same", Outcome: mutation.Unchanged}, changed("b", "each", "1"), changed("b", "each", "2"),
 				{Profile: "b", Rule: "no", Outcome: mutation.Skipped}, changed("b", "last", ""),
@@ -32,7 +32,7 @@ func TestAudit(t *testing.T) {
 			map[string]string{"profiles": "a@12345678,b@12345678", "rules": `a/says "x", b/each, b/last`},
 		},
 		"only restored values": {mutation.Result{}, map[string]string{"rules": ""}},
-		"too many": {
+		"shortens a list that exceeds the limit": {
 			mutation.Result{Applied: []mutation.Applied{changed("a", long+"1", ""), changed("a", long+"2", ""), changed("a", long+"3", ""), changed("a", long+"4", "")}},
 			map[string]string{"rules": "a/" + long + "1, a/" + long + "2 and 2 more"},
 		},

@@ -41,13 +41,13 @@ func TestReadBundle(t *testing.T) {
 		secrets []*corev1.Secret
 		want    string
 	}{
-		"no Secret":                 {nil, ""},
-		"one CA":                    {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, certificate("1"))}, certificate("1")},
-		"two CAs during a rotation": {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, certificate("1")), bundleSecret("b", "own", ca, 1, certificate("2")+certificate("1"))}, certificate("2") + certificate("1")},
+		"returns nothing without a Secret":             {nil, ""},
+		"returns the certificate of one CA":            {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, certificate("1"))}, certificate("1")},
+		"two CAs during a rotation":                    {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, certificate("1")), bundleSecret("b", "own", ca, 1, certificate("2")+certificate("1"))}, certificate("2") + certificate("1")},
 		"the old bundle has both CAs after a rotation": {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, certificate("2")+certificate("1")), bundleSecret("b", "own", ca, 1, certificate("2"))}, certificate("2") + certificate("1")},
-		"an empty bundle":                    {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, "")}, ""},
-		"a bundle that is not PEM":           {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, "x")}, ""},
-		"Secrets of another namespace or CA": {[]*corev1.Secret{bundleSecret("a", "other", ca, 0, certificate("1")), bundleSecret("b", "own", "another", 0, certificate("1"))}, ""},
+		"an empty bundle":                              {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, "")}, ""},
+		"a bundle that is not PEM":                     {[]*corev1.Secret{bundleSecret("a", "own", ca, 0, "x")}, ""},
+		"Secrets of another namespace or CA":           {[]*corev1.Secret{bundleSecret("a", "other", ca, 0, certificate("1")), bundleSecret("b", "own", "another", 0, certificate("1"))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			builder := fake.NewClientBuilder()

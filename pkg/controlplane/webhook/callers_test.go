@@ -145,11 +145,11 @@ func TestCallersCertificate(t *testing.T) {
 		tls  *tls.ConnectionState
 		want int
 	}{
-		"a certificate and the segment": {firstPath, verified, http.StatusOK},
-		"no TLS":                        {firstPath, nil, http.StatusForbidden},
-		"no certificate":                {firstPath, &tls.ConnectionState{}, http.StatusForbidden},
-		"no segment":                    {plainPath, verified, http.StatusNotFound},
-		"neither TLS nor the segment":   {plainPath, nil, http.StatusForbidden},
+		"a certificate and the segment":            {firstPath, verified, http.StatusOK},
+		"denies a caller without TLS":              {firstPath, nil, http.StatusForbidden},
+		"denies a caller without a certificate":    {firstPath, &tls.ConnectionState{}, http.StatusForbidden},
+		"does not find a path without the segment": {plainPath, verified, http.StatusNotFound},
+		"neither TLS nor the segment":              {plainPath, nil, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, test.path, nil)
@@ -246,14 +246,14 @@ func TestInstallations(t *testing.T) {
 		change  func(*corev1.Namespace, *admissionregistrationv1.MutatingWebhookConfiguration)
 		want    bool
 	}{
-		"newer":                           {start.Add(time.Hour), openstackName, nil, true},
-		"older":                           {start.Add(-time.Hour), openstackName, nil, false},
-		"segment of another installation": {start.Add(time.Hour), "controlplane.gcp" + webhookDomain, nil, false},
-		"only observes":                   {start.Add(time.Hour), "", nil, false},
+		"sees a newer installation":                  {start.Add(time.Hour), openstackName, nil, true},
+		"ignores an older installation":              {start.Add(-time.Hour), openstackName, nil, false},
+		"segment of another installation":            {start.Add(time.Hour), "controlplane.gcp" + webhookDomain, nil, false},
+		"ignores an installation that only observes": {start.Add(time.Hour), "", nil, false},
 		"without its namespace": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
 			n.Name = "another"
 		}, false},
-		"being deleted": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
+		"ignores a namespace in deletion": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
 			n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: start}, []string{"kubernetes"}
 		}, false},
 		"with a virtual garden": {start.Add(time.Hour), openstackName, func(_ *corev1.Namespace, c *admissionregistrationv1.MutatingWebhookConfiguration) {

@@ -62,7 +62,7 @@ func TestEvents(t *testing.T) {
 		change func(*admissionv1.AdmissionRequest)
 		want   []told
 	}{
-		"an update": {
+		"records a denied update at the object": {
 			engine: failing(mutation.ContainerMissing),
 			change: func(r *admissionv1.AdmissionRequest) {
 				r.OldObject.Raw = []byte(`{"kind":"Deployment","metadata":{"uid":"u-7"}}`)
@@ -72,7 +72,7 @@ func TestEvents(t *testing.T) {
 				"Warning", "ContainerMissing", message,
 			}},
 		},
-		"a creation": {
+		"records a denied creation at the namespace": {
 			engine: failing(mutation.ContainerMissing),
 			change: func(r *admissionv1.AdmissionRequest) {
 				r.Operation, r.OldObject.Raw, r.Kind.Group = admissionv1.Create, nil, ""
@@ -137,8 +137,9 @@ func TestEventsAreBounded(t *testing.T) {
 
 func TestShorten(t *testing.T) {
 	for name, message := range map[string]string{
-		"short": "short", "at the limit": strings.Repeat("x", maximumEventBytes), "long": strings.Repeat("x", 3*maximumEventBytes),
-		"wide letters": strings.Repeat("€", maximumEventBytes), "not UTF-8": strings.Repeat("\xff", 2*maximumEventBytes),
+		"a short text": "short", "a text of the maximum length": strings.Repeat("x", maximumEventBytes),
+		"a text beyond the limit":    strings.Repeat("x", 3*maximumEventBytes),
+		"text of three-byte letters": strings.Repeat("€", maximumEventBytes), "a text that is not UTF-8": strings.Repeat("\xff", 2*maximumEventBytes),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := shorten(message)

@@ -50,7 +50,7 @@ func TestExpiry(t *testing.T) {
 		"a CA that is not registered":      {served.CertificatePEM, old.CertificatePEM, map[string]float64{"serving": ends(served)}},
 		"a bundle that cannot be read yet": {served.CertificatePEM, nil, map[string]float64{"serving": ends(served)}},
 		"no certificate in the file":       {[]byte("none"), both, map[string]float64{}},
-		"no file":                          {nil, both, map[string]float64{}},
+		"reports nothing without a file":   {nil, both, map[string]float64{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Expiry{File: CertificateFile(t.TempDir()), Bundle: test.bundle}
@@ -101,9 +101,9 @@ func TestExpiredCertificatesAreReported(t *testing.T) {
 		"its CA is expired": {
 			file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 61 * time.Minute, want: "the CA of the webhook server expired",
 		},
-		"a CA that cannot be read": {file: served.CertificatePEM, bundle: staticBundle(nil), after: 61 * time.Minute},
-		"no certificate":           {file: []byte("none")}, // which the server does not start with
-		"another CA":               {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "no CA of the registration"},
+		"a CA that cannot be read":             {file: served.CertificatePEM, bundle: staticBundle(nil), after: 61 * time.Minute},
+		"ignores a file without a certificate": {file: []byte("none")}, // which the server does not start with
+		"reports a certificate of another CA":  {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "no CA of the registration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Expiry{File: CertificateFile(t.TempDir()), Bundle: test.bundle}

@@ -31,7 +31,7 @@ func TestDenialOf(t *testing.T) {
 		{"another step was slow", late, errors.New("x"), mutation.DeadlineExceeded, "the deadline of the admission passed"},
 		{"the caller left", gone, slow, Cancelled, "the caller disconnected"},
 		{"there was time", context.Background(), slow, mutation.DeadlineExceeded, "DeadlineExceeded: profile p: lookup cloud: reading the Secret a/x"},
-		{"no failure", context.Background(), errors.New("x"), mutation.Internal, "internal error"},
+		{"reports an unknown error as internal", context.Background(), errors.New("x"), mutation.Internal, "internal error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := denialOf(c.ctx, c.err); got.reason != c.reason || got.message != c.message {

@@ -44,10 +44,10 @@ func TestFutureCertificatesAreDeleted(t *testing.T) {
 		left   []string
 		err    error
 	}{
-		"both clocks are right again": {left: others},
-		"this machine is behind":      {server: time.Hour, left: append(slices.Clone(others), "garden/future")},
-		"the API server is behind":    {server: -time.Hour, left: others},
-		"no answer":                   {asked: refused, left: append(slices.Clone(others), "garden/future"), err: refused},
+		"both clocks are right again":             {left: others},
+		"this machine is behind":                  {server: time.Hour, left: append(slices.Clone(others), "garden/future")},
+		"the API server is behind":                {server: -time.Hour, left: others},
+		"keeps certificates if the request fails": {asked: refused, left: append(slices.Clone(others), "garden/future"), err: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := fake.NewClientBuilder().WithObjects(
@@ -77,7 +77,7 @@ func TestDropFutureOnly(t *testing.T) {
 	ours := map[string]string{"managed-by": "secrets-manager", "manager-identity": certificates.identity()}
 	future := strconv.FormatInt(now.Add(time.Hour).Unix(), 10)
 	for name, renew := range map[string]func(context.Context, client.Client) error{
-		"created again": func(ctx context.Context, c client.Client) error {
+		"keeps a Secret that was created again": func(ctx context.Context, c client.Client) error {
 			if err := c.Delete(ctx, ofTime("garden", "ca", ours, future)); err != nil {
 				return err
 			}
@@ -85,10 +85,10 @@ func TestDropFutureOnly(t *testing.T) {
 			fresh.UID = "fresh"
 			return c.Create(ctx, fresh)
 		},
-		"changed": func(ctx context.Context, c client.Client) error {
+		"keeps a Secret that was changed meanwhile": func(ctx context.Context, c client.Client) error {
 			return c.Update(ctx, ofTime("garden", "ca", ours, strconv.FormatInt(now.Unix(), 10)))
 		},
-		"gone": func(ctx context.Context, c client.Client) error {
+		"accepts that the Secret was deleted meanwhile": func(ctx context.Context, c client.Client) error {
 			return c.Delete(ctx, ofTime("garden", "ca", ours, future))
 		},
 	} {
@@ -110,7 +110,7 @@ func TestDropFutureOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want []string
-			if name != "gone" {
+			if name != "accepts that the Secret was deleted meanwhile" {
 				want = []string{"garden/ca"}
 			}
 			if diff := cmp.Diff(want, namesOfSecrets(t, cluster)); diff != "" {

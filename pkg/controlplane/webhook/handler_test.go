@@ -34,13 +34,13 @@ func TestAllowed(t *testing.T) {
 		patch  string
 		result string
 	}{
-		"patched":   {engine: patching(patch), patch: patch, result: "patched"},
-		"unchanged": {engine: patching(""), result: "unchanged"},
-		"no target": {engine: func(context.Context, mutation.Request) (*mutation.Result, error) { return &mutation.Result{}, nil }, result: "ignored"},
-		"deletion": {engine: failing(mutation.Internal), result: "ignored", change: func(r *admissionv1.AdmissionReview) {
+		"answers with the patch":              {engine: patching(patch), patch: patch, result: "patched"},
+		"answers without a patch":             {engine: patching(""), result: "unchanged"},
+		"ignores an object that is no target": {engine: func(context.Context, mutation.Request) (*mutation.Result, error) { return &mutation.Result{}, nil }, result: "ignored"},
+		"ignores a deletion": {engine: failing(mutation.Internal), result: "ignored", change: func(r *admissionv1.AdmissionReview) {
 			r.Request.Operation, r.Request.Object = admissionv1.Delete, runtime.RawExtension{}
 		}},
-		"subresource": {engine: failing(mutation.Internal), result: "ignored", change: func(r *admissionv1.AdmissionReview) { r.Request.SubResource = "scale" }},
+		"ignores a subresource": {engine: failing(mutation.Internal), result: "ignored", change: func(r *admissionv1.AdmissionReview) { r.Request.SubResource = "scale" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, test.engine)
@@ -183,16 +183,16 @@ func TestRefused(t *testing.T) {
 		reason mutation.Reason
 		say    string
 	}{
-		"no JSON":          {secret, 400, ReviewUnreadable, "not JSON"},
-		"an empty body":    {"", 400, ReviewUnreadable, "not JSON"},
-		"a truncated body": {string(reviewOf(nil)[:100]), 400, ReviewUnreadable, "not JSON"},
-		"another kind":     {`{"kind":"Pod","apiVersion":"v1"}`, 400, ReviewVersion, "must be an AdmissionReview of admission.k8s.io/v1"},
-		"another version":  {strings.Replace(string(reviewOf(nil)), "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), 400, ReviewVersion, "must be an AdmissionReview of admission.k8s.io/v1"},
-		"no request":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, ReviewUnreadable, "lacks request.uid"},
-		"request is text":  {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":"x"}`, 400, ReviewUnreadable, "lacks request.uid"},
-		"no object":        {string(reviewOf(func(r *admissionv1.AdmissionReview) { r.Request.Object = runtime.RawExtension{} })), 400, ReviewUnreadable, "lacks request.object"},
-		"object is a list": {string(reviewOf(func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte("[]") })), 400, ReviewUnreadable, "lacks request.object"},
-		"too large":        {`{"x":"` + strings.Repeat("a", 64<<10) + `"}`, 413, ReviewTooLarge, "larger than 65536 bytes"},
+		"rejects a body that is not JSON":            {secret, 400, ReviewUnreadable, "not JSON"},
+		"an empty body":                              {"", 400, ReviewUnreadable, "not JSON"},
+		"a truncated body":                           {string(reviewOf(nil)[:100]), 400, ReviewUnreadable, "not JSON"},
+		"rejects another kind":                       {`{"kind":"Pod","apiVersion":"v1"}`, 400, ReviewVersion, "must be an AdmissionReview of admission.k8s.io/v1"},
+		"rejects another version of AdmissionReview": {strings.Replace(string(reviewOf(nil)), "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), 400, ReviewVersion, "must be an AdmissionReview of admission.k8s.io/v1"},
+		"rejects a review without a request":         {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, ReviewUnreadable, "lacks request.uid"},
+		"request is text":                            {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":"x"}`, 400, ReviewUnreadable, "lacks request.uid"},
+		"rejects a request without an object":        {string(reviewOf(func(r *admissionv1.AdmissionReview) { r.Request.Object = runtime.RawExtension{} })), 400, ReviewUnreadable, "lacks request.object"},
+		"object is a list":                           {string(reviewOf(func(r *admissionv1.AdmissionReview) { r.Request.Object.Raw = []byte("[]") })), 400, ReviewUnreadable, "lacks request.object"},
+		"rejects a body beyond the limit":            {`{"x":"` + strings.Repeat("a", 64<<10) + `"}`, 413, ReviewTooLarge, "larger than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, patching(""))
@@ -235,15 +235,15 @@ func TestRequestsWithoutReview(t *testing.T) {
 		method, path, media string
 		status              int
 	}{
-		"GET":             {"GET", path, "application/json", 405},
-		"YAML":            {"POST", path, "application/yaml", 415},
-		"no media type":   {"POST", path, "", 415},
-		"another path":    {"POST", "/mutate", "application/json", 404},
-		"another set":     {"POST", "/webhooks/infrastructure/openstack", "application/json", 404},
-		"no provider":     {"POST", "/webhooks/controlplane/", "application/json", 404},
-		"only a set":      {"POST", "/webhooks/controlplane", "application/json", 404},
-		"a path too long": {"POST", path + "/x", "application/json", 404},
-		"with parameter":  {"POST", path, "application/json; charset=utf-8", 200},
+		"rejects the method GET":                  {"GET", path, "application/json", 405},
+		"rejects a body in YAML":                  {"POST", path, "application/yaml", 415},
+		"no media type":                           {"POST", path, "", 415},
+		"does not find another path":              {"POST", "/mutate", "application/json", 404},
+		"does not find an unknown set":            {"POST", "/webhooks/infrastructure/openstack", "application/json", 404},
+		"does not find a path without a provider": {"POST", "/webhooks/controlplane/", "application/json", 404},
+		"only a set":                              {"POST", "/webhooks/controlplane", "application/json", 404},
+		"a path too long":                         {"POST", path + "/x", "application/json", 404},
+		"accepts a media type with a parameter":   {"POST", path, "application/json; charset=utf-8", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, patching(""))

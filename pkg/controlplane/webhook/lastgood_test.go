@@ -104,10 +104,10 @@ func TestLastGood(t *testing.T) {
 func TestLastGoodIsCheckedAgain(t *testing.T) {
 	a, b := inConfigMap(valued("a", "one", "1")), inConfigMap(valued("b", "two", "1"))
 	for name, spoil := range map[string]func(*corev1.ConfigMap){
-		"another digest": func(kept *corev1.ConfigMap) { kept.Annotations[DigestAnnotation] = "0" },
-		"no gzip":        func(kept *corev1.ConfigMap) { kept.BinaryData[versionKey] = []byte("x") },
-		"no data":        func(kept *corev1.ConfigMap) { kept.BinaryData = nil },
-		"refused now": func(kept *corev1.ConfigMap) {
+		"a digest that does not match": func(kept *corev1.ConfigMap) { kept.Annotations[DigestAnnotation] = "0" },
+		"data that is not compressed":  func(kept *corev1.ConfigMap) { kept.BinaryData[versionKey] = []byte("x") },
+		"a ConfigMap without data":     func(kept *corev1.ConfigMap) { kept.BinaryData = nil },
+		"a version that is rejected now": func(kept *corev1.ConfigMap) {
 			v := &version{file: source.File{Name: a.Name, Data: []byte(strings.Replace(string(a.Data), "refuse: false", "refuse: true", 1))}}
 			kept.Annotations[DigestAnnotation] = v.digest()
 			var err error

@@ -30,12 +30,12 @@ func TestCountedSource(t *testing.T) {
 		source answering
 		result string
 	}{
-		"found":                          {answering{found: &facts.Found{}}, "found"},
-		"optional and absent":            {answering{}, "absent"},
-		"not found":                      {answering{err: fmt.Errorf("reading: %w", facts.ErrNotFound)}, "absent"},
-		"the API server does not answer": {answering{err: fmt.Errorf("reading: %w", facts.ErrUnavailable)}, "failed"},
-		"an undecodable object":          {answering{err: facts.ErrUndecodable}, "failed"},
-		"the context has ended":          {answering{err: context.Canceled}, "failed"},
+		"counts an object that was found":      {answering{found: &facts.Found{}}, "found"},
+		"optional and absent":                  {answering{}, "absent"},
+		"counts an object that does not exist": {answering{err: fmt.Errorf("reading: %w", facts.ErrNotFound)}, "absent"},
+		"the API server does not answer":       {answering{err: fmt.Errorf("reading: %w", facts.ErrUnavailable)}, "failed"},
+		"an undecodable object":                {answering{err: facts.ErrUndecodable}, "failed"},
+		"the context has ended":                {answering{err: context.Canceled}, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fixture{registry: prometheus.NewRegistry()}

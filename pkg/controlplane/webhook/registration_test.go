@@ -146,22 +146,22 @@ func TestMatchConditions(t *testing.T) {
 		deleted                                            bool
 		want                                               bool
 	}{
-		"target":                 {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver", want: true},
-		"target being deleted":   {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver", deleted: true},
-		"another Deployment":     {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", name: "gardener-resource-manager"},
-		"generated name":         {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", generateName: "kube-"},
-		"kind of another name":   {group: "apps", version: "v1", kind: "StatefulSet", resource: "statefulsets", name: "kube-apiserver"},
-		"older generation":       {group: "apps", version: "v1", kind: "StatefulSet", resource: "statefulsets", name: "etcd-main", want: true},
-		"druid":                  {group: "druid.gardener.cloud", version: "v1alpha1", kind: "Etcd", resource: "etcds", name: "etcd-main", want: true},
-		"core group":             {version: "v1", kind: "Service", resource: "services", name: "kube-apiserver", want: true},
-		"another Service":        {version: "v1", kind: "Service", resource: "services", name: "vpn-seed-server"},
-		"every name of a kind":   {group: "extensions.gardener.cloud", version: "v1alpha1", kind: "OperatingSystemConfig", resource: "operatingsystemconfigs", name: "anything", want: true},
-		"beginning":              {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "cloud-config", want: true},
-		"exact name and prefix":  {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "exact", want: true},
-		"another beginning":      {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "my-cloud-config"},
-		"only a beginning":       {version: "v1", kind: "ServiceAccount", resource: "serviceaccounts", name: "cloud-x", want: true},
-		"beginning, generated":   {version: "v1", kind: "ConfigMap", resource: "configmaps", generateName: "cloud-"},
-		"same kind, other group": {group: "example.org", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver"},
+		"matches a target":                                {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver", want: true},
+		"target being deleted":                            {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver", deleted: true},
+		"does not match another Deployment":               {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", name: "gardener-resource-manager"},
+		"does not match a generated name":                 {group: "apps", version: "v1", kind: "Deployment", resource: "deployments", generateName: "kube-"},
+		"kind of another name":                            {group: "apps", version: "v1", kind: "StatefulSet", resource: "statefulsets", name: "kube-apiserver"},
+		"matches a target of the older contract":          {group: "apps", version: "v1", kind: "StatefulSet", resource: "statefulsets", name: "etcd-main", want: true},
+		"matches an Etcd resource":                        {group: "druid.gardener.cloud", version: "v1alpha1", kind: "Etcd", resource: "etcds", name: "etcd-main", want: true},
+		"matches a target of the core group":              {version: "v1", kind: "Service", resource: "services", name: "kube-apiserver", want: true},
+		"does not match another Service":                  {version: "v1", kind: "Service", resource: "services", name: "vpn-seed-server"},
+		"every name of a kind":                            {group: "extensions.gardener.cloud", version: "v1alpha1", kind: "OperatingSystemConfig", resource: "operatingsystemconfigs", name: "anything", want: true},
+		"matches a ConfigMap by its prefix":               {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "cloud-config", want: true},
+		"exact name and prefix":                           {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "exact", want: true},
+		"does not match another prefix":                   {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "my-cloud-config"},
+		"only a beginning":                                {version: "v1", kind: "ServiceAccount", resource: "serviceaccounts", name: "cloud-x", want: true},
+		"does not match a generated name with the prefix": {version: "v1", kind: "ConfigMap", resource: "configmaps", generateName: "cloud-"},
+		"same kind, other group":                          {group: "example.org", version: "v1", kind: "Deployment", resource: "deployments", name: "kube-apiserver"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gvk := schema.GroupVersionKind{Group: test.group, Version: test.version, Kind: test.kind}

@@ -33,11 +33,11 @@ func TestServing(t *testing.T) {
 		serving Serving
 		ok      bool
 	}{
-		"trusted":      {Serving{address, "example.com", ca}, true},
-		"another name": {Serving{address, "example.org", ca}, false},
-		"another CA":   {Serving{address, "example.com", staticBundle(certificate("x"))}, false},
-		"no bundle":    {Serving{address, "example.com", staticBundle(nil)}, false},
-		"no server":    {Serving{"127.0.0.1:1", "example.com", ca}, false},
+		"accepts the certificate of the registered CA": {Serving{address, "example.com", ca}, true},
+		"rejects a certificate for another name":       {Serving{address, "example.org", ca}, false},
+		"rejects a certificate of another CA":          {Serving{address, "example.com", staticBundle(certificate("x"))}, false},
+		"fails without a bundle":                       {Serving{address, "example.com", staticBundle(nil)}, false},
+		"fails if no server answers":                   {Serving{"127.0.0.1:1", "example.com", ca}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := test.serving.Check(context.Background()); (err == nil) != test.ok {

@@ -42,12 +42,12 @@ func TestSpans(t *testing.T) {
 		want   []string
 		failed bool
 	}{
-		"patched": {admitted, path, reviewOf(nil), of("openstack", "kube-apiserver", "patched", 2), false},
-		"denied": {failing(mutation.LookupFailed), path, reviewOf(nil),
+		"traces a patched object": {admitted, path, reviewOf(nil), of("openstack", "kube-apiserver", "patched", 2), false},
+		"traces a denied object": {failing(mutation.LookupFailed), path, reviewOf(nil),
 			of("openstack", "kube-apiserver", "denied", 0, "graft.reason=LookupFailed"), true},
-		"a stranger": {admitted, "/webhooks/controlplane/strange", reviewOf(nil), of("unknown", "kube-apiserver", "denied", 0, "graft.reason=NotLoaded"), true},
-		"no review":  {admitted, path, []byte("{"), of("openstack", "", "", 0, "graft.reason=ReviewUnreadable"), true},
-		"a panic":    {func(context.Context, mutation.Request) (*mutation.Result, error) { panic("x") }, path, reviewOf(nil), of("openstack", "kube-apiserver", "denied", 0, "graft.reason=Panicked"), true},
+		"traces an unknown provider": {admitted, "/webhooks/controlplane/strange", reviewOf(nil), of("unknown", "kube-apiserver", "denied", 0, "graft.reason=NotLoaded"), true},
+		"traces an invalid review":   {admitted, path, []byte("{"), of("openstack", "", "", 0, "graft.reason=ReviewUnreadable"), true},
+		"traces a panic":             {func(context.Context, mutation.Request) (*mutation.Result, error) { panic("x") }, path, reviewOf(nil), of("openstack", "kube-apiserver", "denied", 0, "graft.reason=Panicked"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := tracetest.NewSpanRecorder()

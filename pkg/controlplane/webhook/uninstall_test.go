@@ -58,10 +58,10 @@ func TestUninstallDeletesRegistrations(t *testing.T) {
 		managed   *metav1.PartialObjectMetadata
 		gone      bool
 	}{
-		"a restart":                              {nil, managed(nil), false},
-		"without Gardener":                       {nil, nil, false},
-		"the namespace is being deleted":         {deleted, managed(nil), true},
-		"the ControllerInstallation is, as well": {nil, managed(deleted), true},
+		"keeps the registration at a restart":     {nil, managed(nil), false},
+		"keeps the registration without Gardener": {nil, nil, false},
+		"the namespace is being deleted":          {deleted, managed(nil), true},
+		"the ControllerInstallation is, as well":  {nil, managed(deleted), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -232,11 +232,11 @@ func TestRemovalWaitsForAPIServers(t *testing.T) {
 		allowed, gone   bool
 		wait            time.Duration
 	}{
-		"a restart":              {allowed: true},
-		"a dry run":              {removed: true, dryRun: true, allowed: true},
-		"a removal":              {removed: true, allowed: true, gone: true, wait: noticeTime},
-		"without permissions":    {removed: true, err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), allowed: true},
-		"without the API server": {removed: true, err: apierrors.NewTimeoutError("", 1)},
+		"keeps everything at a restart":          {allowed: true},
+		"a dry run":                              {removed: true, dryRun: true, allowed: true},
+		"removes the registration and waits":     {removed: true, allowed: true, gone: true, wait: noticeTime},
+		"allows the removal without permissions": {removed: true, err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), allowed: true},
+		"without the API server":                 {removed: true, err: apierrors.NewTimeoutError("", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -34,14 +34,14 @@ func TestValidator(t *testing.T) {
 		denied  string // the expected part of the message; empty: allowed
 		warning string
 	}{
-		"valid profile":           {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data)}},
-		"a typo":                  {data: map[string]string{"p.yaml": string(typo(valued("a", "one", "2")).Data)}, denied: "configmap/own/a/p.yaml:6:1: "},
-		"no YAML":                 {data: map[string]string{"p.yaml": "a: [\n"}, denied: "configmap/own/a/p.yaml"},
-		"one of two keys":         {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data), "q.yaml": "kind: X\n"}, denied: "configmap/own/a/q.yaml:1:"},
-		"a typo, no profile":      {data: map[string]string{"p.yaml": "a: [\n"}, label: "false"},
-		"a contradiction":         {data: map[string]string{"p.yaml": string(valued("c", "two", "2").Data)}, warning: "configmap/own/a/p.yaml:5:"},
-		"name of another profile": {data: map[string]string{"p.yaml": string(valued("b", "one", "1").Data)}, warning: `"b" is already defined`},
-		"no file":                 {data: map[string]string{"p.txt": "x"}, warning: "the ConfigMap has no profile"},
+		"accepts a valid profile":                   {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data)}},
+		"denies a misspelt field":                   {data: map[string]string{"p.yaml": string(typo(valued("a", "one", "2")).Data)}, denied: "configmap/own/a/p.yaml:6:1: "},
+		"denies a document that is not YAML":        {data: map[string]string{"p.yaml": "a: [\n"}, denied: "configmap/own/a/p.yaml"},
+		"one of two keys":                           {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data), "q.yaml": "kind: X\n"}, denied: "configmap/own/a/q.yaml:1:"},
+		"a typo, no profile":                        {data: map[string]string{"p.yaml": "a: [\n"}, label: "false"},
+		"warns about contradicting profiles":        {data: map[string]string{"p.yaml": string(valued("c", "two", "2").Data)}, warning: "configmap/own/a/p.yaml:5:"},
+		"name of another profile":                   {data: map[string]string{"p.yaml": string(valued("b", "one", "1").Data)}, warning: `"b" is already defined`},
+		"warns about a ConfigMap without a profile": {data: map[string]string{"p.txt": "x"}, warning: "the ConfigMap has no profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			label := "true"

@@ -65,7 +65,7 @@ func TestCommandLineRead(t *testing.T) {
 			name: "names as Kubernetes compares them", in: `{"args":["--feature_gates=a_b"]}`,
 			want: read{nil, []found{{Name: "feature-gates", Value: "a_b", List: "args"}}},
 		},
-		{name: "nothing there", in: `{"command":null}`},
+		{name: "finds no flag in a null command", in: `{"command":null}`},
 		{
 			name: "the flags end", in: `{"command":["x","--a","--","--b"]}`,
 			want: read{[]string{"x"}, []found{{Name: "a", Bare: true, List: "command", Index: 1}}},
@@ -75,7 +75,7 @@ func TestCommandLineRead(t *testing.T) {
 			want: read{[]string{"/sbin/tini", "-s", "--", "x"}, []found{{Name: "b", Bare: true, List: "args", Index: 0}}},
 		},
 		{
-			name: "escapes", in: `{"args":["--a=\u00e9\n"]}`,
+			name: "decodes escapes in a value", in: `{"args":["--a=\u00e9\n"]}`,
 			want: read{nil, []found{{Name: "a", Value: "é\n", List: "args"}}},
 		},
 	}
@@ -101,15 +101,15 @@ func TestCommandLineErrors(t *testing.T) {
 		name, in string
 		want     error
 	}{
-		{"shell", `{"command":["/bin/sh","-c","x --a=1"]}`, ErrShell},
+		{"rejects a command line for a shell", `{"command":["/bin/sh","-c","x --a=1"]}`, ErrShell},
 		{"shell over both lists", `{"command":["sh"],"args":["-ec","x --a=1"]}`, ErrShell},
 		{"shell after other commands", `{"command":["/usr/bin/env","bash","-e","-c","x"]}`, ErrShell},
 		{"shell of busybox", `{"command":["busybox","sh","-c","x"]}`, ErrShell},
 		{"shell after an init program", `{"command":["tini","--","sh","-c","x"]}`, ErrShell},
-		{"script", `{"command":["sh","/run.sh","--config=c"]}`, nil},
-		{"number", `{"args":["--a",1]}`, ErrNotString},
-		{"text", `{"command":"x --a"}`, ErrNotString},
-		{"no object", `[]`, document.ErrKind},
+		{"accepts a script that a shell runs", `{"command":["sh","/run.sh","--config=c"]}`, nil},
+		{"rejects an argument that is a number", `{"args":["--a",1]}`, ErrNotString},
+		{"rejects a command that is a string", `{"command":"x --a"}`, ErrNotString},
+		{"rejects a container that is no object", `[]`, document.ErrKind},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestCommandLineEdit(t *testing.T) {
 		edit     func(*CommandLine) error
 		want     string
 	}{
-		{"in place", `{"command":["x","--a=1","--b"]}`, setting("a", "2"), `{"command":["x","--a=2","--b"]}`},
-		{"already set", `{"command":["x","--a","1","-b=2"]}`, setting("a", "1"), `{"command":["x","--a","1","-b=2"]}`},
+		{"replaces a value in place", `{"command":["x","--a=1","--b"]}`, setting("a", "2"), `{"command":["x","--a=2","--b"]}`},
+		{"keeps the spelling of an equal value", `{"command":["x","--a","1","-b=2"]}`, setting("a", "1"), `{"command":["x","--a","1","-b=2"]}`},
 		{"spaced form kept", `{"command":["x","--a","1"]}`, setting("a", "2"), `{"command":["x","--a","2"]}`},
 		{"spaced form over the border", `{"command":["x","--a"],"args":["1"]}`, setting("a", "2"), `{"command":["x","--a"],"args":["2"]}`},
 		{"spaced form cannot hold it", `{"command":["x","--a","1","--b"]}`, setting("a", "-1"), `{"command":["x","--a=-1","--b"]}`},
@@ -150,12 +150,12 @@ func TestCommandLineEdit(t *testing.T) {
 		{"new in an empty command line", `{"command":[]}`, setting("c", "1"), `{"command":[],"args":["--c=1"]}`},
 		{"new in front of the end of flags", `{"command":["x","--a","--"]}`, setting("c", "1"), `{"command":["x","--a","--c=1","--"]}`},
 		{"fewer values, equal ones are kept", `{"args":["--a=1","","--a","2","--b","--a=3"]}`, setting("a", "1", "3"), `{"args":["--a=1","","--b","--a=3"]}`},
-		{"more", `{"args":["--a=1","--b"]}`, setting("a", "0", "1", "2"), `{"args":["--a=0","--b","--a=1","--a=2"]}`},
+		{"appends further values of a repeated flag", `{"args":["--a=1","--b"]}`, setting("a", "0", "1", "2"), `{"args":["--a=0","--b","--a=1","--a=2"]}`},
 		{"no value removes the flag", `{"args":["--a=1","--b"]}`, setting("a"), `{"args":["--b"]}`},
 		{"removed with its value", `{"command":["x","--a"],"args":["1","--b","--a=2"]}`, remove("a"), `{"command":["x"],"args":["--b"]}`},
 		{"nothing to remove", `{"args":["--b"]}`, remove("a"), `{"args":["--b"]}`},
 		{"blank entries stay", `{"args":["--a","","--b"]}`, remove("a"), `{"args":["","--b"]}`},
-		{"bare", `{"args":["--a=1","--b","--a"]}`, setBare("a"), `{"args":["--b","--a"]}`},
+		{"replaces a value by a bare flag", `{"args":["--a=1","--b","--a"]}`, setBare("a"), `{"args":["--b","--a"]}`},
 		{"bare in place", `{"args":["--a","1","--b"]}`, setBare("a"), `{"args":["--a","--b"]}`},
 		{"bare and new", `{"args":["--b"]}`, setBare("a"), `{"args":["--b","--a"]}`},
 		{"escapes of other flags stay", `{"args":["--b=\u00e9","--a=1"]}`, setting("a", "é"), `{"args":["--b=\u00e9","--a=é"]}`},
@@ -202,7 +202,7 @@ func TestCommandLineRefused(t *testing.T) {
 		{"argument would become the value", `{"args":["--a=1","stray"]}`, func(c *CommandLine) error { return c.SetBare("a") }, ErrAmbiguous},
 		{"name with dashes", `{}`, func(c *CommandLine) error { return c.Set("--a", "1") }, ErrFlag},
 		{"name with a value", `{}`, func(c *CommandLine) error { return c.Set("a=b", "1") }, ErrFlag},
-		{"no name", `{}`, func(c *CommandLine) error { return c.Remove("") }, ErrFlag},
+		{"rejects a flag without a name", `{}`, func(c *CommandLine) error { return c.Remove("") }, ErrFlag},
 		{"list that became invalid", `{}`, func(c *CommandLine) error {
 			if _, err := c.container.Set("args", []byte(`[1]`)); err != nil {
 				return err
@@ -258,18 +258,18 @@ func TestDifferences(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"none":                {`["p","--a=1","--b"]`, `["p","--a","1","--b="]`, nil},
-		"a value":             {`["--a=1","--b=2","--c=3"]`, `["--a=1","--b=9","--c=3"]`, []string{"b"}},
-		"added at the end":    {`["--a=1"]`, `["--a=1","--b=2"]`, []string{"b"}},
-		"added and changed":   {`["--a=1","--b=2"]`, `["--a=2","--b=2","--c=3"]`, []string{"a", "c"}},
-		"removed":             {`["--a=1","--b=2","--c=3"]`, `["--a=1","--c=4"]`, []string{"b", "c"}},
-		"moved":               {`["--a=1","--b=2","--c=3"]`, `["--c=3","--a=1","--b=2"]`, nil},
-		"one of several":      {`["--a=1","--a=2","--a=3"]`, `["--a=1","--a=3"]`, []string{"a", "a"}},
-		"several in order":    {`["--a=1","--b=1","--a=2"]`, `["--a=2","--b=1","--a=1"]`, []string{"a", "a"}},
-		"one from the middle": {`["--a=1","--b=1","--a=2","--c=1"]`, `["--a=1","--b=1","--c=1"]`, []string{"a"}},
-		"everything":          {`["--a=1"]`, `["--b=1"]`, []string{"a", "b"}},
-		"nothing is left":     {`["--a=1"]`, `[]`, []string{"a"}},
-		"another spelling":    {`["--a-b=1"]`, `["-a_b=1"]`, nil},
+		"finds no change between two spellings":  {`["p","--a=1","--b"]`, `["p","--a","1","--b="]`, nil},
+		"finds a changed value":                  {`["--a=1","--b=2","--c=3"]`, `["--a=1","--b=9","--c=3"]`, []string{"b"}},
+		"added at the end":                       {`["--a=1"]`, `["--a=1","--b=2"]`, []string{"b"}},
+		"added and changed":                      {`["--a=1","--b=2"]`, `["--a=2","--b=2","--c=3"]`, []string{"a", "c"}},
+		"finds a removed flag and a changed one": {`["--a=1","--b=2","--c=3"]`, `["--a=1","--c=4"]`, []string{"b", "c"}},
+		"ignores another order":                  {`["--a=1","--b=2","--c=3"]`, `["--c=3","--a=1","--b=2"]`, nil},
+		"one of several":                         {`["--a=1","--a=2","--a=3"]`, `["--a=1","--a=3"]`, []string{"a", "a"}},
+		"several in order":                       {`["--a=1","--b=1","--a=2"]`, `["--a=2","--b=1","--a=1"]`, []string{"a", "a"}},
+		"one from the middle":                    {`["--a=1","--b=1","--a=2","--c=1"]`, `["--a=1","--b=1","--c=1"]`, []string{"a"}},
+		"finds flags that were replaced":         {`["--a=1"]`, `["--b=1"]`, []string{"a", "b"}},
+		"nothing is left":                        {`["--a=1"]`, `[]`, []string{"a"}},
+		"ignores underscores and single dashes":  {`["--a-b=1"]`, `["-a_b=1"]`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines [2]*CommandLine

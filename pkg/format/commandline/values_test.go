@@ -25,26 +25,26 @@ func TestMapValue(t *testing.T) {
 		want MapValue
 		err  error
 	}{
-		{"empty", "", set("A", "true"), "A=true", nil},
-		{"appended", "A=true", set("B", "false"), "A=true,B=false", nil},
+		{"adds to an empty value", "", set("A", "true"), "A=true", nil},
+		{"appends a new key", "A=true", set("B", "false"), "A=true,B=false", nil},
 		{"appended after a comma", "A=true,", set("B", "false"), "A=true,B=false", nil},
-		{"in place", "A=true,B=true,C=true", set("B", "false"), "A=true,B=false,C=true", nil},
-		{"already set", " A = true ,,B=true", set("A", "true"), " A = true ,,B=true", nil},
+		{"replaces a value in place", "A=true,B=true,C=true", set("B", "false"), "A=true,B=false,C=true", nil},
+		{"keeps the spelling of an equal value", " A = true ,,B=true", set("A", "true"), " A = true ,,B=true", nil},
 		{"other entries stay unchanged", " A = true ,,B=true", set("B", "false"), " A = true ,,B=false", nil},
-		{"duplicates collapse", "A=false,B=1,A=true", set("A", "x"), "A=x,B=1", nil},
+		{"replaces duplicates by one entry", "A=false,B=1,A=true", set("A", "x"), "A=x,B=1", nil},
 		{"duplicates with an equal last value", "A=false,B=1,A=true", set("A", "true"), "A=false,B=1,A=true", nil},
 		{"duplicates with an equal first value", "A=true,B=1,A=false", set("A", "true"), "A=true,B=1", nil},
 		{"duplicates of other entries stay", "A=1,A=2,B=1", set("B", "2"), "A=1,A=2,B=2", nil},
 		{"values may hold =", "a=b=c", set("a", "d=e"), "a=d=e", nil},
-		{"empty value", "a=b", set("a", ""), "a=", nil},
-		{"removed", "A=1,B=2,A=3", remove("A"), "B=2", nil},
-		{"last one removed", "A=1", remove("A"), "", nil},
+		{"sets an empty value", "a=b", set("a", ""), "a=", nil},
+		{"removes all entries of a key", "A=1,B=2,A=3", remove("A"), "B=2", nil},
+		{"removes the last entry", "A=1", remove("A"), "", nil},
 		{"nothing to remove", "A=1,,", remove("B"), "A=1,,", nil},
-		{"malformed entry", "A=1,B", set("A", "2"), "A=1,B", ErrMalformed},
+		{"rejects an entry without an equals sign", "A=1,B", set("A", "2"), "A=1,B", ErrMalformed},
 		{"malformed entry on removal", "=1", remove("A"), "=1", ErrMalformed},
 		{"key that cannot stand", "A=1", set("B=C", "2"), "A=1", ErrMalformed},
 		{"value that cannot stand", "A=1", set("B", "1,2"), "A=1", ErrMalformed},
-		{"no key", "A=1", set("", "1"), "A=1", ErrMalformed},
+		{"rejects an empty key", "A=1", set("", "1"), "A=1", ErrMalformed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,13 +75,13 @@ func TestListValue(t *testing.T) {
 		edit func(ListValue) ListValue
 		want ListValue
 	}{
-		{"empty", "", add("A"), "A"},
-		{"appended", "A,B", add("C", "A", "D"), "A,B,C,D"},
-		{"several in one", "A", add("B,A,C"), "A,B,C"},
-		{"there already", " A ,,B", add("B", "A"), " A ,,B"},
-		{"removed", "A, B ,C,B", remove("B", "D"), "A,C"},
+		{"adds to an empty list", "", add("A"), "A"},
+		{"appends new items only", "A,B", add("C", "A", "D"), "A,B,C,D"},
+		{"splits an item with commas", "A", add("B,A,C"), "A,B,C"},
+		{"keeps a list that has all items", " A ,,B", add("B", "A"), " A ,,B"},
+		{"removes all occurrences of an item", "A, B ,C,B", remove("B", "D"), "A,C"},
 		{"nothing to remove", "A,,", remove("B", ""), "A,,"},
-		{"all removed", "A", remove("A"), ""},
+		{"removes the only item", "A", remove("A"), ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -30,10 +30,10 @@ func TestEffectiveService(t *testing.T) {
 		files map[string]string
 		want  string // the arguments with | between them, or a part of the error
 	}{
-		{"a unit", map[string]string{main: program}, "/x|--a=1"},
-		{"no unit", map[string]string{}, "unit has no command"},
+		{"reads the command of a unit", map[string]string{main: program}, "/x|--a=1"},
+		{"reports that no unit exists", map[string]string{}, "unit has no command"},
 		{"an empty unit, which masks", map[string]string{main: program, "/etc/systemd/system.control/x.service": ""}, "unit has no command"},
-		{"two commands", map[string]string{main: service("ExecStart=/x", "ExecStart=/y")}, "unit has several commands"},
+		{"rejects a unit with two commands", map[string]string{main: service("ExecStart=/x", "ExecStart=/y")}, "unit has several commands"},
 		{"a second command in a drop-in", map[string]string{main: program, main + ".d/a.conf": service("ExecStart=/y")}, "unit has several commands"},
 		{"another command in a drop-in", map[string]string{main: program, main + ".d/a.conf": service("ExecStart=", "ExecStart=/y")}, "/y"},
 		{"a command that a drop-in takes away", map[string]string{main: program, main + ".d/a.conf": service("ExecStart=")}, "unit has no command"},
@@ -62,12 +62,12 @@ func TestEffectiveService(t *testing.T) {
 		{"the unit in a more important directory", map[string]string{main: program, "/run/systemd/transient/x.service": service("ExecStart=/y")}, "/y"},
 		{"a path with links", map[string]string{main: program, "/var/run/systemd/../systemd/transient/x.service": service("ExecStart=/y")}, "/y"},
 		{"a text that is no unit", map[string]string{main: program, main + ".d/a.conf": "ExecStart=/y"}, "invalid systemd unit"},
-		{"a shell", map[string]string{main: service("ExecStart=/bin/sh -c 'x --a=1'")}, "shell"},
+		{"rejects a shell", map[string]string{main: service("ExecStart=/bin/sh -c 'x --a=1'")}, "shell"},
 
-		{"variables", map[string]string{main: service(`Environment="A=1 2" B=3`, "Environment=B=4 no C=", "ExecStart=/x $A ${A} b${B}b $C ${C} $D $$A -$A")},
+		{"replaces variables by their values", map[string]string{main: service(`Environment="A=1 2" B=3`, "Environment=B=4 no C=", "ExecStart=/x $A ${A} b${B}b $C ${C} $D $$A -$A")},
 			"/x|1|2|1 2|b4b||$A|-$A"},
 		{"a variable with quotes", map[string]string{main: service(`Environment='A="1 2" \\\\-3 '`, "ExecStart=/x $A")}, `/x|1 2|\-3`},
-		{"no variables", map[string]string{main: service("Environment=A=1", "ExecStart=:/x $A ${A}")}, "/x|$A|${A}"},
+		{"keeps variables behind the colon prefix", map[string]string{main: service("Environment=A=1", "ExecStart=:/x $A ${A}")}, "/x|$A|${A}"},
 		{"variables that are taken back", map[string]string{main: service("Environment=A=1 B=2 C=3", "UnsetEnvironment=A B=2 C=2", "ExecStart=/x $A $B $C")}, "/x|3"},
 		{"an environment that is begun again", map[string]string{main: service("Environment=A=1", "Environment=", "ExecStart=/x $A")}, "/x"},
 		{"an environment file", map[string]string{main: service("EnvironmentFile=-/e", "Environment=A=1", "ExecStart=/x $A $B"), "/e": "A=2\nB=3 4\n"}, "/x|2|3|4"},
@@ -77,7 +77,7 @@ func TestEffectiveService(t *testing.T) {
 			main: service("EnvironmentFile=/e", "ExecStart=/x $A"), "/e": "A=1", main + ".d/a.conf": service("EnvironmentFile="),
 		}, "/x"},
 		{"the environment of the manager", map[string]string{main: program, "/etc/systemd/system.conf.d/a.conf": "[Manager]\nDefaultEnvironment=MORE=--b\n"}, "/x|--a=1|--b"},
-		{"specifiers", map[string]string{main: service("Environment=A=%N", "EnvironmentFile=%E/e", "ExecStart=/x ${A} %n 100%% %H $B"), "/etc/e": "B=%n"},
+		{"replaces specifiers of known value", map[string]string{main: service("Environment=A=%N", "EnvironmentFile=%E/e", "ExecStart=/x ${A} %n 100%% %H $B"), "/etc/e": "B=%n"},
 			"/x|x|x.service|100%|%H|%n"},
 		{"continued lines and escapes", map[string]string{main: "[Service]\nExecStart=/x \\\n# no\n; no\n  '--a=1 2' \\\n --b=\\x20\"c d\"\n"}, "/x|--a=1 2|--b= c d"},
 		{"prefixes of the program", map[string]string{main: service("ExecStart=-@+/x y --a")}, "/x|--a"},

@@ -16,14 +16,14 @@ func TestLongTexts(t *testing.T) {
 	const size = 1 << 20
 	fill := func(part string) string { return strings.Repeat(part, size/len(part)) }
 	for name, text := range map[string]string{
-		"continuations":        "[S]\nE=/k " + fill("\\\n") + "\n",
-		"continued flags":      "[S]\nE=/k " + fill("\\\n --a=1 ") + "\n",
-		"continued comments":   "[S]\nE=/k \\\n" + fill("# c\\\n") + " --a\n",
-		"carriage returns":     "[S]\nE=/k --a\n" + fill("\r"),
-		"one line":             "[S]\nE=/k " + fill("x "),
-		"flags on one line":    "[S]\nE=/k " + fill("--a=1 "),
-		"quotes":               "[S]\nE=/k '" + fill(`\\"`) + "'\n",
-		"sections and options": "[S]\nE=/k\n" + fill("[S]\nA=b\n"),
+		"many continued lines":             "[S]\nE=/k " + fill("\\\n") + "\n",
+		"many flags on continued lines":    "[S]\nE=/k " + fill("\\\n --a=1 ") + "\n",
+		"many comments on continued lines": "[S]\nE=/k \\\n" + fill("# c\\\n") + " --a\n",
+		"many carriage returns":            "[S]\nE=/k --a\n" + fill("\r"),
+		"many spaces on one line":          "[S]\nE=/k " + fill("x "),
+		"flags on one line":                "[S]\nE=/k " + fill("--a=1 "),
+		"many escaped quotes":              "[S]\nE=/k '" + fill(`\\"`) + "'\n",
+		"sections and options":             "[S]\nE=/k\n" + fill("[S]\nA=b\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := unitOf(t, text)

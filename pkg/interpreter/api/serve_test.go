@@ -156,9 +156,9 @@ func TestAnswersOnRequestGoroutine(t *testing.T) {
 		patience time.Duration
 		want     int32
 	}{
-		"answers":                          {healthy, 1, long, http.StatusOK},
+		"answers in time":                  {healthy, 1, long, http.StatusOK},
 		"ends with its context":            {obedient, 1, short, http.StatusGatewayTimeout},
-		"panics":                           {panics, 1, long, http.StatusInternalServerError},
+		"answers 500 after a panic":        {panics, 1, long, http.StatusInternalServerError},
 		"large, and ends with its context": {obedient, 1 << 13, short, http.StatusGatewayTimeout},
 		"large, and panics":                {panics, 1 << 13, long, http.StatusInternalServerError},
 		"large, and hangs":                 {hanging, 1 << 13, short, http.StatusGatewayTimeout},

@@ -92,7 +92,7 @@ func TestReload(t *testing.T) {
 		wrong   bool
 		failure string
 	}{
-		{"unchanged profiles", [][]byte{document("one", "1")}, nil, 1, false, ""},
+		{"keeps unchanged profiles", [][]byte{document("one", "1")}, nil, 1, false, ""},
 		{"a changed profile", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"one more is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it is still broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
@@ -133,9 +133,9 @@ func TestOpenRefuses(t *testing.T) {
 		files files
 		want  string
 	}{
-		"none":       {files{}, "no InterpreterProfile was found"},
-		"broken":     {files{texts: [][]byte{[]byte("a: [")}}, "a.yaml:"},
-		"unreadable": {files{err: errors.New("gone")}, "gone"},
+		"reports that there is no profile":     {files{}, "no InterpreterProfile was found"},
+		"names the file that is not YAML":      {files{texts: [][]byte{[]byte("a: [")}}, "a.yaml:"},
+		"reports a folder that cannot be read": {files{err: errors.New("gone")}, "gone"},
 	} {
 		o := Options{Read: test.files.read, Log: logr.Discard()}
 		_, err := Open(o)

@@ -48,12 +48,12 @@ func TestProtocols(t *testing.T) {
 		change func(*tls.Config)
 		want   string
 	}{
-		"the newest":  {nil, "HTTP/2.0 304"},
-		"TLS 1.2":     {func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "HTTP/2.0 303"},
-		"HTTP/1.1":    {func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }, "HTTP/1.1 304"},
-		"TLS 1.1":     {func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, "protocol version not supported"},
-		"no trust":    {func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }, "unknown authority"},
-		"other names": {func(c *tls.Config) { c.ServerName = "other.example.com" }, "not other.example.com"},
+		"accepts HTTP/2 with the newest TLS":                {nil, "HTTP/2.0 304"},
+		"accepts TLS 1.2":                                   {func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }, "HTTP/2.0 303"},
+		"accepts HTTP/1.1":                                  {func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }, "HTTP/1.1 304"},
+		"rejects TLS 1.1":                                   {func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }, "protocol version not supported"},
+		"is rejected by a client without the CA":            {func(c *tls.Config) { c.RootCAs = x509.NewCertPool() }, "unknown authority"},
+		"is rejected by a client that expects another name": {func(c *tls.Config) { c.ServerName = "other.example.com" }, "not other.example.com"},
 	} {
 		response, err := f.client(test.change).Post("https://"+f.Address()+"/", "application/json", strings.NewReader(fmt.Sprintf(message, "InterpretHealth")))
 		got := fmt.Sprint(err)

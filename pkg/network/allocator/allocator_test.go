@@ -55,10 +55,10 @@ func TestSpace(t *testing.T) {
 		// positions of addresses; -1 for none.
 		positions map[string]int64
 	}{
-		{"a subnet", "10.0.0.0/24", 256, map[string]int64{"10.0.0.0": 0, "10.0.0.255": 255, "10.0.1.0": -1, "9.255.255.255": -1, "::1": -1}},
-		{"ranges", "10.0.0.10-10.0.0.12 10.0.0.20-10.0.0.21", 5, map[string]int64{"10.0.0.10": 0, "10.0.0.12": 2, "10.0.0.13": -1, "10.0.0.20": 3, "10.0.0.21": 4}},
-		{"an exclusion", "10.0.0.0/30 !10.0.0.1-10.0.0.2", 2, map[string]int64{"10.0.0.0": 0, "10.0.0.1": -1, "10.0.0.3": 1}},
-		{"nothing", "", 0, map[string]int64{"10.0.0.0": -1}},
+		{"numbers all addresses of a subnet", "10.0.0.0/24", 256, map[string]int64{"10.0.0.0": 0, "10.0.0.255": 255, "10.0.1.0": -1, "9.255.255.255": -1, "::1": -1}},
+		{"numbers the addresses of two ranges", "10.0.0.10-10.0.0.12 10.0.0.20-10.0.0.21", 5, map[string]int64{"10.0.0.10": 0, "10.0.0.12": 2, "10.0.0.13": -1, "10.0.0.20": 3, "10.0.0.21": 4}},
+		{"skips excluded addresses", "10.0.0.0/30 !10.0.0.1-10.0.0.2", 2, map[string]int64{"10.0.0.0": 0, "10.0.0.1": -1, "10.0.0.3": 1}},
+		{"has no address without a range", "", 0, map[string]int64{"10.0.0.0": -1}},
 		{"all of IPv4", "0.0.0.0/0", 1 << 32, map[string]int64{"0.0.0.0": 0, "255.255.255.255": 1<<32 - 1}},
 		{"a /64: the first 2^32", "fd00::/64", 1 << 32, map[string]int64{"fd00::": 0, "fd00::ffff:ffff": 1<<32 - 1, "fd00::1:0:0": -1, "fd01::": -1}},
 		{"a range over a boundary of 64 bits", "fd00::ffff:ffff:ffff:fffe-fd00:0:0:1::1", 4, map[string]int64{"fd00:0:0:1::1": 3, "fd00:0:0:1::": 2}},

@@ -18,9 +18,9 @@ func TestNames(t *testing.T) {
 		good  []string
 		bad   []string
 	}{
-		"name":      {api.CheckName, []string{"", "a", "web-0", "ip-10-0-0-1.eu.example.com", long(253)}, []string{"A", "a/b", "a;b", "-a", "a_b", "a\x1b", "a\n", " a", long(254)}},
-		"namespace": {api.CheckNamespace, []string{"", "kube-system", long(63)}, []string{"x;K8S_POD_NAME=evil", "a.b", "A", "a/b", "a\n", long(64)}},
-		"UID": {api.CheckUID, []string{"", "c1", "9f8b7c6d-0000-4000-8000-000000000001", "0123456789abcdef0123456789abcdef", long(128)},
+		"names of objects":    {api.CheckName, []string{"", "a", "web-0", "ip-10-0-0-1.eu.example.com", long(253)}, []string{"A", "a/b", "a;b", "-a", "a_b", "a\x1b", "a\n", " a", long(254)}},
+		"names of namespaces": {api.CheckNamespace, []string{"", "kube-system", long(63)}, []string{"x;K8S_POD_NAME=evil", "a.b", "A", "a/b", "a\n", long(64)}},
+		"UIDs of objects": {api.CheckUID, []string{"", "c1", "9f8b7c6d-0000-4000-8000-000000000001", "0123456789abcdef0123456789abcdef", long(128)},
 			[]string{"a/b", "a b", "a;b", "a\n", "ä", "-", long(129)}},
 	} {
 		for _, text := range of.good {

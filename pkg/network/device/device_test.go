@@ -102,31 +102,31 @@ func TestMessagesAreShort(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	for _, c := range []struct{ name, base, over, want string }{
-		{"nothing", `{}`, `{}`, `{"interface":{}}`},
+		{"merges two empty configurations", `{}`, `{}`, `{"interface":{}}`},
 		{
-			"single values", `{"profile":"a","interface":{"name":"a","mtu":1,"dhcp":true,"vrf":{"name":"v","table":1}}}`,
+			"keeps single values of the request", `{"profile":"a","interface":{"name":"a","mtu":1,"dhcp":true,"vrf":{"name":"v","table":1}}}`,
 			`{"profile":"b","interface":{"mtu":2,"dhcp":false,"vrf":{"name":"w"}}}`,
 			`{"profile":"b","interface":{"name":"a","dhcp":false,"mtu":2,"vrf":{"name":"w","table":1}}}`,
 		},
 		{
-			"addresses", `{"interface":{"addresses":["10.0.0.1/24","fd00:0::1/64"]}}`, `{"interface":{"addresses":["FD00::1/64","10.0.0.2/24"]}}`,
+			"joins addresses without duplicates", `{"interface":{"addresses":["10.0.0.1/24","fd00:0::1/64"]}}`, `{"interface":{"addresses":["FD00::1/64","10.0.0.2/24"]}}`,
 			`{"interface":{"addresses":["10.0.0.1/24","FD00::1/64","10.0.0.2/24"]}}`,
 		},
 		{
-			"routes", `{"routes":[{"destination":"0.0.0.0/0","gateway":"10.0.0.1"},{"destination":"0.0.0.0/0","gateway":"10.0.0.1","table":7}]}`,
+			"joins routes without duplicates", `{"routes":[{"destination":"0.0.0.0/0","gateway":"10.0.0.1"},{"destination":"0.0.0.0/0","gateway":"10.0.0.1","table":7}]}`,
 			`{"routes":[{"destination":"0.0.0.0/0","gateway":"10.0.0.2"}]}`,
 			`{"interface":{},"routes":[{"destination":"0.0.0.0/0","gateway":"10.0.0.1","table":7},{"destination":"0.0.0.0/0","gateway":"10.0.0.2"}]}`,
 		},
 		{
-			"rules", `{"rules":[{"table":1},{"table":2}]}`, `{"rules":[{"table":1},{"table":3}]}`,
+			"joins rules without duplicates", `{"rules":[{"table":1},{"table":2}]}`, `{"rules":[{"table":1},{"table":3}]}`,
 			`{"interface":{},"rules":[{"table":2},{"table":1},{"table":3}]}`,
 		},
 		{
-			"neighbors", `{"neighbors":[{"destination":"fd00:0::1","hardwareAddr":"a"}]}`, `{"neighbors":[{"destination":"fd00::1","hardwareAddr":"b"}]}`,
+			"joins neighbours without duplicates", `{"neighbors":[{"destination":"fd00:0::1","hardwareAddr":"a"}]}`, `{"neighbors":[{"destination":"fd00::1","hardwareAddr":"b"}]}`,
 			`{"interface":{},"neighbors":[{"destination":"fd00::1","hardwareAddr":"b"}]}`,
 		},
 		{
-			"switches", `{"ethtool":{"features":{"a":true,"b":true}}}`, `{"ethtool":{"features":{"b":false},"privateFlags":{"c":true}}}`,
+			"merges the features of ethtool", `{"ethtool":{"features":{"a":true,"b":true}}}`, `{"ethtool":{"features":{"b":false},"privateFlags":{"c":true}}}`,
 			`{"interface":{},"ethtool":{"features":{"a":true,"b":false},"privateFlags":{"c":true}}}`,
 		},
 	} {

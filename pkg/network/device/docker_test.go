@@ -19,12 +19,12 @@ func TestSettingsThatDockerLacks(t *testing.T) {
 		of   device.Config
 		want string
 	}{
-		"nothing": {},
-		"supported settings": {of: device.Config{
+		"an empty configuration": {},
+		"settings that Docker supports": {of: device.Config{
 			Profile: "acme.com/overlay", Interface: device.Interface{Name: "net0", MTU: &size, Forwarding: &no},
 			Routes: []device.Route{{Destination: "0.0.0.0/0", Gateway: "10.0.0.2"}, {Destination: "10.1.0.0/16", Scope: 253, Table: 254}},
 		}},
-		"unsupported settings": {
+		"settings that Docker does not support": {
 			of: device.Config{
 				Interface: device.Interface{Addresses: []string{"10.0.0.1/8"}, DHCP: &yes, GSOMaxSize: &size, VRF: &device.VRF{Name: "red", Table: &table}},
 				Routes:    []device.Route{{Destination: "10.0.0.0/8"}, {Destination: "10.0.0.0/8", Table: 7, Source: "10.0.0.1"}},

@@ -255,8 +255,8 @@ func TestManaged(t *testing.T) {
 		before []string
 		again  bool
 	}{
-		{"managed", []string{"IpamDriver.GetCapabilities"}, true},
-		{"asked twice", []string{"IpamDriver.GetCapabilities", "IpamDriver.RequestPool", "IpamDriver.GetCapabilities"}, false},
+		{"starts at the first request of a managed plugin", []string{"IpamDriver.GetCapabilities"}, true},
+		{"does not start again at the second request", []string{"IpamDriver.GetCapabilities", "IpamDriver.RequestPool", "IpamDriver.GetCapabilities"}, false},
 		{"with a systemd socket", []string{"Plugin.Activate", "IpamDriver.GetCapabilities"}, true},
 		{"with a systemd socket, started without it", nil, false},
 	} {

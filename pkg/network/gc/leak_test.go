@@ -213,7 +213,7 @@ func TestAllocationsThatMustStay(t *testing.T) {
 		"a holder without a kind":                         {holder: ":x/p:1", age: 1000 * time.Hour},
 		"released and allocated again":                    {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].Since = w.clock.Now().Add(-grace - time.Second) }},
 		"released and allocated again during the release": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.before = func() { w.held[0].Since = w.clock.Now() } }},
-		"being released":                                  {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].State = network.Releasing }},
+		"keeps an allocation that is being released":      {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].State = network.Releasing }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -22,8 +22,8 @@ func TestFatalErrors(t *testing.T) {
 		err        error
 		want, lack string
 	}{
-		{"damaged", fmt.Errorf("reading: %w: checksum", file.ErrDamaged), "it does not contain later writes", "the ledger contains all acknowledged writes"},
-		{"full", errors.New("no space left on device"), "the ledger contains all acknowledged writes", "does not contain later writes"},
+		{"a damaged file", fmt.Errorf("reading: %w: checksum", file.ErrDamaged), "it does not contain later writes", "the ledger contains all acknowledged writes"},
+		{"a full disk", errors.New("no space left on device"), "the ledger contains all acknowledged writes", "does not contain later writes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			log, status := "", 0

@@ -18,7 +18,8 @@ import (
 // failed before or after it was made: the address is neither lost nor allocated twice.
 func TestReallocationWithLostAnswer(t *testing.T) {
 	for name, how := range map[string]struct{ before, falls bool }{
-		"done": {}, "not done": {before: true}, "done, and nothing can be read": {falls: true}, "not done, and nothing can be read": {before: true, falls: true},
+		"the commit was made": {}, "the commit was not made": {before: true},
+		"the commit was made and no read succeeds": {falls: true}, "the commit was not made and no read succeeds": {before: true, falls: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, _ := newDoubtful(t)

@@ -41,12 +41,12 @@ func ranged(t *testing.T, ranges ...string) ledger.Pool {
 func TestInvalidOwnersAreNotWritten(t *testing.T) {
 	store, l := newDoubtful(t)
 	for name, intents := range map[string][]ledger.Intent{
-		"no key":        {{Owner: network.Owner{Contract: "test"}, Pool: "pool"}},
-		"no contract":   {{Owner: network.Owner{Key: "a"}, Pool: "pool"}},
-		"one twice":     {{Owner: test("a"), Pool: "pool"}, {Owner: test("b"), Pool: "pool"}, {Owner: test("a"), Pool: "pool"}},
-		"trunk":         {{Owner: test("a"), Pool: "pool", Trunk: network.Trunk{Node: "a/b"}}},
-		"contract's /":  {{Owner: network.Owner{Contract: "a/b", Key: "c"}, Pool: "pool"}},
-		"unknown pools": {{Owner: test("a"), Pool: "pool"}, {Owner: test("b"), Pool: "pol"}},
+		"an owner without a key":           {{Owner: network.Owner{Contract: "test"}, Pool: "pool"}},
+		"an owner without a contract":      {{Owner: network.Owner{Key: "a"}, Pool: "pool"}},
+		"one owner twice":                  {{Owner: test("a"), Pool: "pool"}, {Owner: test("b"), Pool: "pool"}, {Owner: test("a"), Pool: "pool"}},
+		"a trunk with a slash in its node": {{Owner: test("a"), Pool: "pool", Trunk: network.Trunk{Node: "a/b"}}},
+		"a contract with a slash":          {{Owner: network.Owner{Contract: "a/b", Key: "c"}, Pool: "pool"}},
+		"pools that do not exist":          {{Owner: test("a"), Pool: "pool"}, {Owner: test("b"), Pool: "pol"}},
 	} {
 		if _, _, err := l.ReserveAll(t.Context(), intents); err == nil {
 			t.Errorf("%s: no error, want one", name)

@@ -40,7 +40,7 @@ func TestReleaseIf(t *testing.T) {
 		// left is the holder that ReleaseIf found instead, and there lists the owners with allocations afterwards.
 		left, there string
 	}{
-		"nothing":                           {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
+		"deletes a row that nobody changed": {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
 		"another holder has the allocation": {func(context.Context, *ledger.Ledger) error { return nil }, "second", "first", "first"},
 		"keeps an allocation in release":    {func(ctx context.Context, l *ledger.Ledger) error { return l.Delete(ctx, test("a"), now, now) }, "first", "", ""},
 		"it is bound to the cloud": {func(ctx context.Context, l *ledger.Ledger) error {

@@ -46,8 +46,8 @@ func TestLostAnswerOfCommit(t *testing.T) {
 		fails         bool
 		taken         uint64
 	}{
-		{name: "written", after: true, taken: 1},
-		{name: "not written", before: true, fails: true, taken: 0},
+		{name: "keeps a row that was written before the error", after: true, taken: 1},
+		{name: "forgets a row that was not written", before: true, fails: true, taken: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store, l := newDoubtful(t)

@@ -46,7 +46,7 @@ func TestSearchFindsQuarantines(t *testing.T) {
 		"an address in quarantine has no owner":     {ledger.Query{Address: address, Owner: "test/*"}, nil},
 		"an address in quarantine is not bound":     {ledger.Query{Address: address, State: network.Bound}, nil},
 		"an allocated address":                      {ledger.Query{Address: address.Next()}, []string{"test/holds"}},
-		"no filter":                                 {ledger.Query{}, []string{"test/holds"}},
+		"returns all without a filter":              {ledger.Query{}, []string{"test/holds"}},
 	} {
 		var got []string
 		err := ledger.Search(t.Context(), store, c.query, func(e ledger.Entry) error {

@@ -30,7 +30,7 @@ type strayWorld struct {
 // strayWorlds are a store of one server, and one that two servers follow.
 func strayWorlds(t *testing.T, each func(t *testing.T, open func(pools ...ledger.Pool) strayWorld)) {
 	t.Helper()
-	t.Run("one server", func(t *testing.T) {
+	t.Run("on one server", func(t *testing.T) {
 		store := memory.Open(t)
 		each(t, func(pools ...ledger.Pool) strayWorld {
 			l, err := ledger.Open(t.Context(), store, pools...)
@@ -40,7 +40,7 @@ func strayWorlds(t *testing.T, each func(t *testing.T, open func(pools ...ledger
 			return strayWorld{l, l, func() {}}
 		})
 	})
-	t.Run("followed", func(t *testing.T) {
+	t.Run("on a server that follows another", func(t *testing.T) {
 		store, watches := newTelling(t, 0, 0, 0), 0
 		each(t, func(pools ...ledger.Pool) strayWorld {
 			watches += 2
@@ -97,10 +97,10 @@ const (
 func TestAddressesOfAnotherPoolAreNotAllocated(t *testing.T) {
 	whole, rest := "10.0.0.1-10.0.0.6", "10.0.0.4-10.0.0.6"
 	for name, after := range map[string]func(t *testing.T) []ledger.Pool{
-		"drained": func(t *testing.T) []ledger.Pool {
+		"after the pool was drained": func(t *testing.T) []ledger.Pool {
 			return []ledger.Pool{named(ranged(t, "10.0.0.1-10.0.0.3"), "a"), named(ranged(t, rest), "b")}
 		},
-		"renamed": func(t *testing.T) []ledger.Pool { return []ledger.Pool{named(ranged(t, rest), "b")} },
+		"after the pool was renamed": func(t *testing.T) []ledger.Pool { return []ledger.Pool{named(ranged(t, rest), "b")} },
 	} {
 		for _, reopened := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, reopened: %v", name, reopened), func(t *testing.T) {

@@ -50,10 +50,10 @@ pools:
 		t.Fatal(findings)
 	}
 	questions := map[string]func(name string) error{
-		"a denial": func(name string) error {
+		"in the condition of a denial": func(name string) error {
 			return p.Permit(t.Context(), policy.Subject{Pod: &policy.Pod{Name: name}})
 		},
-		"quotas": func(name string) error {
+		"in the key of a quota": func(name string) error {
 			_, err := p.Pool("four").Quotas(t.Context(), policy.Subject{Pod: &policy.Pod{Name: name}})
 			return err
 		},
@@ -61,7 +61,7 @@ pools:
 			_, err := p.Profile("acme.com/four").Config(t.Context(), policy.Subject{Pod: &policy.Pod{Name: name}})
 			return err
 		},
-		"attributes": func(name string) error {
+		"in the condition of device attributes": func(name string) error {
 			_, err := p.Attributes(t.Context(), device.Device{Name: name})
 			return err
 		},

@@ -298,13 +298,13 @@ func TestInvalidDocumentsKeepActiveProfiles(t *testing.T) {
 	w.open(t, pool("10.0.0.9", ""))
 	before := w.Policy()
 	for name, text := range map[string]string{
-		"no YAML":      "a: [",
-		"nothing":      "",
-		"a typo":       strings.Replace(pool("10.0.0.9", ""), "ranges", "rangs", 1),
-		"no CEL":       pool("10.0.0.9", ", quotas: [{by: '${ request. }', limit: 1}]"),
-		"shared":       strings.Replace(pool("10.0.0.9", ""), "exclusive: true, ", "", 1),
-		"for another":  pool("10.0.0.9", ", nodes: [worker-2]"),
-		"another kind": strings.Replace(pool("10.0.0.9", ""), "NetworkProfile", "ProviderProfile", 1),
+		"a document that is not YAML":           "a: [",
+		"an empty file":                         "",
+		"a misspelt field":                      strings.Replace(pool("10.0.0.9", ""), "ranges", "rangs", 1),
+		"an expression that does not compile":   pool("10.0.0.9", ", quotas: [{by: '${ request. }', limit: 1}]"),
+		"a pool that is not exclusive any more": strings.Replace(pool("10.0.0.9", ""), "exclusive: true, ", "", 1),
+		"a pool for another node":               pool("10.0.0.9", ", nodes: [worker-2]"),
+		"a document of another kind":            strings.Replace(pool("10.0.0.9", ""), "NetworkProfile", "ProviderProfile", 1),
 	} {
 		if problem := w.load(t, text); problem == "" || w.Policy() != before {
 			t.Errorf("%s: %q", name, problem)

@@ -36,19 +36,19 @@ func TestAdmit(t *testing.T) {
 		want     string
 		insecure bool
 	}{
-		"socket of the server's user":        {at: socket("own", 0o600)},
-		"socket of a group":                  {at: socket("group", 0o660)},
-		"socket of all users":                {at: socket("all", 0o666), want: "write SocketMode=0600"},
-		"socket of all users, with insecure": {at: socket("wanted", 0o666), of: Listener{Permit: true}, insecure: true},
-		"abstract socket":                    {at: &net.UnixAddr{Name: "@x", Net: "unix"}, want: "is abstract"},
-		"missing socket":                     {at: &net.UnixAddr{Name: filepath.Join(folder, "none"), Net: "unix"}, want: "no such file"},
-		"loopback":                           {at: tcp("127.0.0.1:80")},
-		"off loopback":                       {at: tcp("192.0.2.1:80"), want: "192.0.2.1:80 is not a loopback address"},
-		"off loopback, with insecure":        {at: tcp("192.0.2.1:80"), of: Listener{Permit: true}, insecure: true},
-		"encrypted":                          {at: tcp("192.0.2.1:80"), of: Listener{TLS: &TLS{CertFile: "a"}}},
-		"TLS without client certificates":    {at: tcp("127.0.0.1:80"), of: Listener{Certificates: true}, want: "needs tls with clientCAFile"},
-		"TLS with client certificates":       {at: tcp("192.0.2.1:80"), of: Listener{Certificates: true, TLS: certified}},
-		"of another kind":                    {at: &net.UDPAddr{}, want: "of kind udp"},
+		"socket of the server's user":            {at: socket("own", 0o600)},
+		"socket of a group":                      {at: socket("group", 0o660)},
+		"socket of all users":                    {at: socket("all", 0o666), want: "write SocketMode=0600"},
+		"socket of all users, with insecure":     {at: socket("wanted", 0o666), of: Listener{Permit: true}, insecure: true},
+		"rejects an abstract socket":             {at: &net.UnixAddr{Name: "@x", Net: "unix"}, want: "is abstract"},
+		"rejects a socket without a file":        {at: &net.UnixAddr{Name: filepath.Join(folder, "none"), Net: "unix"}, want: "no such file"},
+		"accepts a loopback address without TLS": {at: tcp("127.0.0.1:80")},
+		"rejects another address without TLS":    {at: tcp("192.0.2.1:80"), want: "192.0.2.1:80 is not a loopback address"},
+		"off loopback, with insecure":            {at: tcp("192.0.2.1:80"), of: Listener{Permit: true}, insecure: true},
+		"accepts another address with TLS":       {at: tcp("192.0.2.1:80"), of: Listener{TLS: &TLS{CertFile: "a"}}},
+		"TLS without client certificates":        {at: tcp("127.0.0.1:80"), of: Listener{Certificates: true}, want: "needs tls with clientCAFile"},
+		"TLS with client certificates":           {at: tcp("192.0.2.1:80"), of: Listener{Certificates: true, TLS: certified}},
+		"of another kind":                        {at: &net.UDPAddr{}, want: "of kind udp"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

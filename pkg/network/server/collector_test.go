@@ -30,7 +30,7 @@ func TestCollector(t *testing.T) {
 		},
 		Clouds: func() map[string]service.Load { return nil }, Pending: func() int { return 0 },
 		Exhaustions: func() map[service.Exhaustion]uint64 {
-			return map[service.Exhaustion]uint64{{Pool: "both", Of: network.OfVLAN}: 2, {Pool: "none", Of: network.OfCloud}: 1, {Pool: "gone", Of: network.OfIPv4}: 9}
+			return map[service.Exhaustion]uint64{{Pool: "both", Resource: network.OfVLAN}: 2, {Pool: "none", Resource: network.OfCloud}: 1, {Pool: "gone", Resource: network.OfIPv4}: 9}
 		},
 	}
 	registry := prometheus.NewRegistry()
@@ -49,10 +49,10 @@ func TestCollector(t *testing.T) {
 		`graft_network_pool_addresses{family="ipv6",pool="both",state="held"} 7`,
 		`graft_network_pool_addresses{family="ipv6",pool="both",state="quarantine"} 0`,
 		`graft_network_pool_exhausted_total{pool="both",resource="cloud"} 0`,
-		`graft_network_pool_exhausted_total{pool="none",resource="cloud"} 1`,
 		`graft_network_pool_exhausted_total{pool="both",resource="ipv4"} 0`,
 		`graft_network_pool_exhausted_total{pool="both",resource="ipv6"} 0`,
 		`graft_network_pool_exhausted_total{pool="both",resource="vlan"} 2`,
+		`graft_network_pool_exhausted_total{pool="none",resource="cloud"} 1`,
 		`graft_network_pool_size{family="ipv4",pool="both"} 9`,
 		`graft_network_pool_size{family="ipv6",pool="both"} 4.294967296e+09`,
 		`graft_network_pool_vlans{pool="both"} 4`,

@@ -246,8 +246,8 @@ func TestShutdown(t *testing.T) {
 		finishes bool
 		want     string
 	}{
-		"finished":   {time.Minute, true, "200 OK: done"},
-		"broken off": {50 * time.Millisecond, false, "error"},
+		"a request that was answered":         {time.Minute, true, "200 OK: done"},
+		"a request that the client broke off": {50 * time.Millisecond, false, "error"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entered, finish := make(chan struct{}), make(chan struct{})

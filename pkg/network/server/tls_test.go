@@ -44,7 +44,7 @@ func TestTLS(t *testing.T) {
 		"a client with a certificate":             {config(clients, 0), "200 OK: x"},
 		"a client with a certificate and TLS 1.2": {config(clients, tls.VersionTLS12), "200 OK: x"},
 		"a client with TLS 1.1 is rejected":       {config(clients, tls.VersionTLS11), "error"},
-		"no certificate":                          {config(nil, 0), "error"},
+		"rejects a client without a certificate":  {config(nil, 0), "error"},
 		"a client of another CA is rejected":      {config(servers, 0), "error"},
 	} {
 		if got := ask(test.config); got != test.want {

@@ -69,8 +69,8 @@ func said(t *testing.T, of string, cloud *fakeCloud, want string) {
 // another one.
 func TestCallsUseTheCloudOfTheRow(t *testing.T) {
 	for name, next := range map[string]func(*fakeCloud) map[string]service.Pool{
-		"another one":     func(c *fakeCloud) map[string]service.Pool { return named("new", c) },
-		"the builtin one": func(*fakeCloud) map[string]service.Pool { return map[string]service.Pool{"cloudy": {Quarantine: rest}} },
+		"the pool has another cloud now":     func(c *fakeCloud) map[string]service.Pool { return named("new", c) },
+		"the pool has the builtin cloud now": func(*fakeCloud) map[string]service.Pool { return map[string]service.Pool{"cloudy": {Quarantine: rest}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

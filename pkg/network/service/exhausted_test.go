@@ -45,7 +45,7 @@ func TestExhaustedPoolsAreCounted(t *testing.T) {
 	if _, err := w.Allocate(t.Context(), request("plain", "taken", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
-	want := map[service.Exhaustion]uint64{{Pool: "plain", Of: network.OfIPv4}: 2, {Pool: "cloudy", Of: network.OfCloud}: 1}
+	want := map[service.Exhaustion]uint64{{Pool: "plain", Resource: network.OfIPv4}: 2, {Pool: "cloudy", Resource: network.OfCloud}: 1}
 	if diff := cmp.Diff(want, w.Exhaustions()); diff != "" {
 		t.Error(diff)
 	}

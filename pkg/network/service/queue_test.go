@@ -47,7 +47,7 @@ func background(t *testing.T, s *service.Service, d time.Duration) {
 
 // TestReleasesBeyondMemoryWaitInLedger checks that releases that do not fit into memory wait in the ledger and are completed.
 func TestReleasesBeyondMemoryWaitInLedger(t *testing.T) {
-	for name, limit := range map[string]*service.Limit{"no limiter": nil, "a limiter": {Rate: 1000, Burst: 10, Parallel: 4}} {
+	for name, limit := range map[string]*service.Limit{"without a limiter": nil, "with a limiter": {Rate: 1000, Burst: 10, Parallel: 4}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const owners = 6000

@@ -149,7 +149,7 @@ func TestRecoverWhileAnotherCloudHangs(t *testing.T) {
 			}
 			return s.run(t)
 		},
-		"later": func(t *testing.T, s *server) func() {
+		"while the server runs": func(t *testing.T, s *server) func() {
 			defer time.Sleep(10 * time.Minute)
 			return s.run(t)
 		},

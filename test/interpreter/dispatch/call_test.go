@@ -176,13 +176,13 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"no kind, other fields", answering(200, fine), "", 0},
 		{"another kind of text", answering(200, fine, "Content-Type: text/plain"), "", 0},
-		{"another uid", answering(200, `{"response":{"uid":"x","successful":true}}`), `the uid of the response is "x"`, 0},
-		{"no response", answering(200, `{}`), "there is no response", 0},
-		{"no JSON", answering(200, `hello`), "couldn't", 0},
-		{"refused", answering(200, `{"response":{"uid":"UID","status":{"message":"lame","code":422}}}`), "lame", 422},
-		{"a status", answering(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"none such","code":404}`), "none such", 404},
-		{"a text", answering(500, `it is broken`), "it is broken", 500},
-		{"hanging", func(_ http.ResponseWriter, r *http.Request) {
+		{"rejects another uid", answering(200, `{"response":{"uid":"x","successful":true}}`), `the uid of the response is "x"`, 0},
+		{"rejects an answer without a response", answering(200, `{}`), "there is no response", 0},
+		{"rejects an answer that is not JSON", answering(200, `hello`), "couldn't", 0},
+		{"returns the webhook's reason", answering(200, `{"response":{"uid":"UID","status":{"message":"lame","code":422}}}`), "lame", 422},
+		{"returns the message of a Status", answering(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"none such","code":404}`), "none such", 404},
+		{"returns the text of an error", answering(500, `it is broken`), "it is broken", 500},
+		{"ends the call after the timeout", func(_ http.ResponseWriter, r *http.Request) {
 			waits.Store(r.URL.Query().Get("timeout"))
 			_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the caller has left
 			<-r.Context().Done()
@@ -257,11 +257,11 @@ func TestPolicies(t *testing.T) {
 	}{
 		{"the first answers", []configuration.Webhook{webhook("a", good, "Fail", "v1alpha1"), webhook("b", broken, "Fail", "v1alpha1")},
 			[]string{"webhook w/a"}, "", 0},
-		{"it fails", []configuration.Webhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
+		{"the first one fails, and the second is not called", []configuration.Webhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
 			nil, `webhook w/a: an error on the server ("broken")`, 500},
 		{"Ignore skips a broken webhook", []configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
 			[]string{`skipped because its failurePolicy is Ignore: webhook w/a: an error on the server ("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
-		{"no version", []configuration.Webhook{webhook("a", good, "Fail", "v1")},
+		{"no version of its messages is supported", []configuration.Webhook{webhook("a", good, "Fail", "v1")},
 			nil, "webhook w/a: none of the versions [v9, v1] is supported", 0},
 		{"Ignore skips a webhook without a known version",
 			[]configuration.Webhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shown checks that the objects which `make start-interpreter` asks about are as Gardener writes them: a Worker
-// and an Etcd of its own component code, and what is said in members in the types of their controllers. It has tests
-// only; enter at TestWorker. -update writes the objects.
+// Package shown checks that the objects of `make start-interpreter` equal those that Gardener writes: a Worker and an
+// Etcd of its own component code, and statuses in members of the types of their controllers. It has tests only; start
+// reading at TestWorker. -update writes the objects.
 package shown

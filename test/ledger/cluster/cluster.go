@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster runs a real etcd of one or more members as processes, with certificates on all connections, for tests
-// that kill and pause members. Enter at Start.
+// that kill and pause members. Start reading at Start.
 package cluster
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// startup bounds the time until all members serve.
+// startup limits the time until all members serve.
 const startup = time.Minute
 
 // Cluster is a running etcd.
@@ -34,7 +34,7 @@ type Cluster struct {
 	Endpoints []string
 	// TLS is the configuration of a client.
 	TLS *tls.Config
-	// CAFile, CertFile and KeyFile are the same as files.
+	// CAFile, CertFile and KeyFile are files with the certificates of TLS.
 	CAFile, CertFile, KeyFile string
 
 	t       testing.TB
@@ -50,7 +50,8 @@ type member struct {
 	exited chan struct{}
 }
 
-// Start starts as many members as wanted, each with further flags, and returns when they serve. They end with the test.
+// Start starts the given number of members with additional flags, and returns when they serve. The cleanup of the test
+// stops them.
 func Start(t testing.TB, size int, flags ...string) *Cluster {
 	t.Helper()
 	folder := t.TempDir()
@@ -97,7 +98,7 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 	return c
 }
 
-// certify makes the certificate that members and clients use.
+// certify creates the certificate that members and clients use.
 func (c *Cluster) certify(folder string) {
 	c.t.Helper()
 	ca := env.NewAuthority(c.t)
@@ -118,7 +119,7 @@ func (c *Cluster) certify(folder string) {
 	c.TLS = &tls.Config{RootCAs: ca.Pool(), Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 }
 
-// Restart starts a member that was killed. It does not wait until it serves.
+// Restart starts a killed member. It does not wait until the member serves.
 func (c *Cluster) Restart(i int) {
 	c.t.Helper()
 	m := c.members[i]
@@ -131,17 +132,17 @@ func (c *Cluster) Restart(i int) {
 	m.exited = exited
 }
 
-// Kill ends a member without warning, and returns when it has ended.
+// Kill kills a member and waits until it has exited.
 func (c *Cluster) Kill(i int) {
 	c.t.Helper()
 	c.signal(i, syscall.SIGKILL)
 	<-c.members[i].exited
 }
 
-// Pause stops a member where it stands; its connections stay.
+// Pause stops a member with SIGSTOP; its connections stay open.
 func (c *Cluster) Pause(i int) { c.signal(i, syscall.SIGSTOP) }
 
-// Resume lets a paused member go on.
+// Resume continues a paused member.
 func (c *Cluster) Resume(i int) { c.signal(i, syscall.SIGCONT) }
 
 func (c *Cluster) signal(i int, signal syscall.Signal) {
@@ -161,7 +162,7 @@ func (c *Cluster) stop() {
 	}
 }
 
-// Client is a client of etcd itself, which ends with the test.
+// Client returns a client of etcd itself, which is closed at the end of the test.
 func (c *Cluster) Client() *clientv3.Client {
 	c.t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints, TLS: c.TLS, Logger: zap.NewNop()})
@@ -172,7 +173,7 @@ func (c *Cluster) Client() *clientv3.Client {
 	return client
 }
 
-// Leader is the member that leads. It waits while the members elect one.
+// Leader returns the number of the leader. It waits while the members elect one.
 func (c *Cluster) Leader() int {
 	c.t.Helper()
 	client := c.Client()
@@ -224,7 +225,7 @@ func (c *Cluster) lastLines(i int) string {
 	return "\nits log ends with:\n" + string(bytes.Join(lines[max(0, len(lines)-8):], []byte("\n")))
 }
 
-// findEtcd finds the binary below the folder of the module.
+// findEtcd returns the path of the binary below the folder of the module.
 func findEtcd(t testing.TB) string {
 	t.Helper()
 	folder, err := os.Getwd()

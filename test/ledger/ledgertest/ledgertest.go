@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledgertest is what every store of a ledger must pass, and what the ledger does on it. Programs must not
-// import it. Enter at Run.
+// Package ledgertest is the test suite for stores of a ledger, and for the ledger on each store. Programs must not
+// import it. Start reading at Run.
 package ledgertest
 
 import (
@@ -23,22 +23,37 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Open opens a store that is empty the first time, and keeps its rows when it is closed and opened again by the same
-// function.
+// Open opens a store that is empty the first time. It keeps its rows if the same function closes it and opens it again.
 type Open func(t *testing.T) ledger.Store
 
-// Run runs the suite; place returns a separate place for each test.
+// Run runs the suite. place returns a separate place for each test.
 func Run(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
-		"commit": testCommit, "twice": testTwice, "kept": testKept, "scan": testScan, "durable": testDurable,
-		"one winner": testOneWinner, "closed": testClosed,
-		"idempotent": testIdempotent, "named": testNamed, "exhausted": testExhausted, "trunks": testTrunks, "rest": testRest,
-		"fenced updates": testUpdate, "many callers": testManyCallers, "two servers": testTwoServers, "restart": testRestart,
-		"format":  testFormat,
-		"records": testRecords, "shared records": testSharedRecords, "records beside the ledger": testRecordsBeside,
-		"next":  testNext,
-		"again": testAgain, "rest without a last owner": testRestOfNobody, "again in vain": testAgainInVain,
+		"commits rows and rejects stale changes":           testCommit,
+		"rejects two changes of one row":                   testTwice,
+		"keeps no reference to the caller's values":        testKept,
+		"scans rows in order":                              testScan,
+		"keeps rows over a restart":                        testDurable,
+		"lets one of many writers win":                     testOneWinner,
+		"fails after it was closed":                        testClosed,
+		"returns the same allocation again":                testIdempotent,
+		"allocates requested addresses":                    testNamed,
+		"reports an exhausted pool":                        testExhausted,
+		"allocates VLANs for each trunk":                   testTrunks,
+		"keeps released resources in quarantine":           testQuarantine,
+		"updates only unchanged allocations":               testUpdate,
+		"serves many callers":                              testManyCallers,
+		"lets two servers share rows":                      testTwoServers,
+		"keeps allocations over a restart":                 testRestart,
+		"rejects an unknown format":                        testFormat,
+		"stores records":                                   testRecords,
+		"loses no change of shared records":                testSharedRecords,
+		"ignores records in the ledger":                    testRecordsBeside,
+		"returns the next free address":                    testNext,
+		"reallocates an address to its previous owner":     testReallocation,
+		"keeps a quarantine without a previous owner":      testQuarantineWithoutOwner,
+		"keeps the quarantine after a failed reallocation": testFailedReallocation,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
 	}
@@ -85,10 +100,10 @@ func testNamed(t *testing.T, open Open) {
 	}{
 		{of: "a", addresses: "10.0.0.3", want: "10.0.0.3 fd00::1 02:11:0a:00:00:03 100"},
 		{of: "b", addresses: "10.0.0.3", err: network.ErrTaken},
-		{of: "b", addresses: "10.0.0.9", want: "10.0.0.9 fd00::2 02:11:0a:00:00:09 101"}, // a static one
+		{of: "b", addresses: "10.0.0.9", want: "10.0.0.9 fd00::2 02:11:0a:00:00:09 101"}, // an address outside of the ranges
 		{of: "c", addresses: "10.0.1.1", err: network.ErrOutside},
 		{of: "c", addresses: "10.0.0.4 10.0.0.5", err: network.ErrOutside},
-		{of: "c", addresses: "10.0.0.4 fd00::2", err: network.ErrTaken}, // nothing of it may stay taken
+		{of: "c", addresses: "10.0.0.4 fd00::2", err: network.ErrTaken}, // no resource of it may stay in use
 		{of: "c", addresses: "10.0.0.4 fd00::3", want: "10.0.0.4 fd00::3 02:11:0a:00:00:04 102"},
 	} {
 		a, err := named(c.of, strings.Fields(c.addresses)...)
@@ -143,7 +158,7 @@ func testTrunks(t *testing.T, open Open) {
 	}
 }
 
-func testRest(t *testing.T, open Open) {
+func testQuarantine(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	want := intent("a")
 	want.Addresses = []netip.Addr{netip.MustParseAddr("10.0.0.5")}
@@ -207,7 +222,7 @@ func testUpdate(t *testing.T, open Open) {
 	}
 }
 
-// testManyCallers reserves and forgets at the same time, with owners that ask twice.
+// testManyCallers reserves and deletes concurrently, with two requests for each owner.
 func testManyCallers(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	const callers, owners = 32, 40
@@ -215,7 +230,7 @@ func testManyCallers(t *testing.T, open Open) {
 	for caller := range callers {
 		group.Go(func() {
 			for i := range owners {
-				// Every owner is asked for by two callers.
+				// Two callers request each owner.
 				of := fmt.Sprintf("%d/%d", caller/2, i)
 				in := intent(of)
 				in.Pool = "large"
@@ -234,7 +249,7 @@ func testManyCallers(t *testing.T, open Open) {
 	consistent(t, l)
 }
 
-// testTwoServers lets two ledgers give out of the same rows, as servers do that share a store.
+// testTwoServers lets two ledgers allocate from the same rows, as servers with a shared store do.
 func testTwoServers(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -249,7 +264,7 @@ func testTwoServers(t *testing.T, open Open) {
 					if _, _, err := l.Reserve(t.Context(), in); err != nil {
 						t.Errorf("server %d: %v", i, err)
 					}
-					// And one owner that both serve.
+					// Both servers also request one common owner.
 					in.Owner = owner(fmt.Sprintf("both/%d/%d", caller, n))
 					if _, _, err := l.Reserve(t.Context(), in); err != nil {
 						t.Errorf("server %d: %v", i, err)
@@ -301,7 +316,8 @@ func testFormat(t *testing.T, open Open) {
 	}
 }
 
-// consistent checks that nothing has two holders, and that every allocation has its rows; it counts the allocations.
+// consistent checks that no resource has two owners, and that every allocation has its rows. It returns the number of
+// allocations.
 func consistent(t *testing.T, l *ledger.Ledger) int {
 	t.Helper()
 	holders, count := map[string]network.Owner{}, 0
@@ -332,7 +348,7 @@ func consistent(t *testing.T, l *ledger.Ledger) int {
 // now is the time of all tests.
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// size is the number of IPv4 addresses that the pool allocates without a name.
+// size is the number of IPv4 addresses that the pool allocates without a requested address.
 const size = 6
 
 var comparing = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
@@ -375,7 +391,7 @@ func openLedger(t *testing.T, store ledger.Store) *ledger.Ledger {
 	return l
 }
 
-// opened is a ledger on a store that is closed when the test ends.
+// opened returns a ledger on a store that is closed at the end of the test.
 func opened(t *testing.T, store ledger.Store) *ledger.Ledger {
 	t.Helper()
 	t.Cleanup(func() { closing(t, store) })

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 )
 
-// thing is a value of a record.
+// thing is the value of a record.
 type thing struct {
 	Name   string `json:"name"`
 	Number int    `json:"number,omitempty"`
@@ -78,8 +78,8 @@ func testRecords(t *testing.T, open Open) {
 	}
 }
 
-// testSharedRecords checks that no change is lost of two processes which change the same rows, and that only those are
-// written that change.
+// testSharedRecords checks that no change is lost if two processes change the same rows, and that only changed rows are
+// written.
 func testSharedRecords(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -138,7 +138,7 @@ func testSharedRecords(t *testing.T, open Open) {
 	group.Wait()
 }
 
-// testRecordsBeside checks that a ledger lives with records, and that they go with it into exports.
+// testRecordsBeside checks that a ledger ignores records, and that exports contain them.
 func testRecordsBeside(t *testing.T, open Open) {
 	store := open(t)
 	l := opened(t, store)
@@ -175,8 +175,7 @@ func testRecordsBeside(t *testing.T, open Open) {
 	}
 }
 
-// testNext checks that who asks for an address to come is told one that is free, in the part that is asked for, until
-// none is.
+// testNext checks that Next returns a free address in the requested range until none is free.
 func testNext(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	part := netip.MustParsePrefix("10.0.0.2/31")

@@ -22,22 +22,28 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// RunShared is Run, and beyond that what stores must pass that several servers share, each of which opens it for
-// itself.
+// RunShared runs the tests of Run, and additional tests for stores that several servers share. Each server opens the
+// store itself.
 func RunShared(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	Run(t, place)
 	for name, test := range map[string]func(*testing.T, Open){
-		"releases are seen": testReleasesAreSeen, "quarantine is seen": testRestIsSeen, "releases are found": testReleasesAreFound,
-		"one owner, two servers": testOneOwner, "quota among two": testQuotaAmongTwo,
-		"two servers exhaust a pool": testExhaustedTogether, "lost answers": testLostAnswers,
-		"changes arrive in order": testToldInOrder, "owner returns to another server": testAgainAmongTwo, "batches": testBatches,
+		"releases are seen by other servers":                  testReleasesAreSeen,
+		"quarantines are seen by other servers":               testQuarantineIsSeen,
+		"releases are found without a watch":                  testReleasesAreFound,
+		"two servers allocate one owner once":                 testOneOwner,
+		"two servers keep a quota":                            testQuotaAmongTwo,
+		"two servers exhaust a pool":                          testExhaustedTogether,
+		"lost responses lose no allocation":                   testLostAnswers,
+		"changes arrive in order":                             testToldInOrder,
+		"an owner gets its address again from another server": testReallocationOnTwoServers,
+		"commits have a maximum number of rows":               testBatches,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
 	}
 }
 
-// following opens a ledger on a store of its own, which follows until the test ends.
+// following returns a ledger on its own store that follows changes until the test ends.
 func following(t *testing.T, store ledger.Store) *ledger.Ledger {
 	t.Helper()
 	l := openLedger(t, store)
@@ -93,7 +99,7 @@ func testReleasesAreSeen(t *testing.T, open Open) {
 	}
 }
 
-func testRestIsSeen(t *testing.T, open Open) {
+func testQuarantineIsSeen(t *testing.T, open Open) {
 	one, two := following(t, open(t)), following(t, open(t))
 	given := reserve(t, one, intent("a"))
 	until := now.Add(time.Minute)
@@ -101,7 +107,7 @@ func testRestIsSeen(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	eventually(t, "the second server knows of the rest", func() bool { return two.Usage("pool").Quarantined == 2 })
-	// It is the first one's turn to wake it; the second one does so when that does not.
+	// The first server expires the row; the second one does it if the first one does not.
 	if got, err := two.Expire(t.Context(), until); got != 0 || err != nil {
 		t.Errorf("got %d rows awake and %v, want 0", got, err)
 	}
@@ -136,7 +142,8 @@ func testReleasesAreFound(t *testing.T, open Open) {
 	reserve(t, one, named)
 }
 
-// testOneOwner lets two servers be asked for the same owner and the same address at once: both give the same.
+// testOneOwner lets two servers allocate the same owner and the same address concurrently: both return the same
+// allocation.
 func testOneOwner(t *testing.T, open Open) {
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}
 	for round := range 20 {
@@ -168,8 +175,8 @@ func testOneOwner(t *testing.T, open Open) {
 	}
 }
 
-// testExhaustedTogether lets servers share fewer addresses than are asked for: each address has one owner at a time,
-// and in the end all are free.
+// testExhaustedTogether lets servers share fewer addresses than owners request: each address has one owner at a time,
+// and all are free at the end.
 func testExhaustedTogether(t *testing.T, open Open) {
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t)), following(t, open(t))}
 	var (
@@ -211,7 +218,7 @@ func testExhaustedTogether(t *testing.T, open Open) {
 	}
 }
 
-// losing is a shared store that loses answers.
+// losing is a shared store that loses responses.
 type losing struct {
 	ledger.Store
 	ledger.Watcher
@@ -220,13 +227,13 @@ type losing struct {
 
 var errLost = errors.New("the answer was lost")
 
-// Commit is CommitAt.
+// Commit calls CommitAt.
 func (s *losing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	_, err := s.CommitAt(ctx, changes...)
 	return err
 }
 
-// CommitAt loses a third of the requests, and a third of the answers.
+// CommitAt loses a third of the requests and a third of the responses.
 func (s *losing) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
 	what := rand.IntN(3)
 	if s.lose.Load() && what == 0 {
@@ -324,7 +331,8 @@ func (r *recording) Change(revision int64, key string, value []byte) error {
 	return nil
 }
 
-// testToldInOrder holds what is told against the rows, and the revisions of commits against those of what is told.
+// testToldInOrder compares observed changes with the rows, and the revisions of commits with those of the observed
+// changes.
 func testToldInOrder(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -400,8 +408,8 @@ func testBatches(t *testing.T, open Open) {
 	}
 }
 
-// testQuotaAmongTwo lets two servers allocate and release under one quota at the same time: never more than its limit
-// are held.
+// testQuotaAmongTwo lets two servers allocate and release concurrently under one quota: the number of allocations never
+// exceeds the limit.
 func testQuotaAmongTwo(t *testing.T, open Open) {
 	const limit = 2
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}

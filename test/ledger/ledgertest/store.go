@@ -22,7 +22,7 @@ func testCommit(t *testing.T, open Open) {
 	for i, c := range []struct {
 		changes  []ledger.Change
 		conflict bool
-		want     string // all rows after it
+		want     string // all later rows
 	}{
 		{changes: []ledger.Change{{Key: "a", Value: one}, {Key: "b", Value: one}}, want: "a=1 b=1"},
 		{changes: []ledger.Change{{Key: "a", Value: two}}, conflict: true, want: "a=1 b=1"},
@@ -48,8 +48,8 @@ func testCommit(t *testing.T, open Open) {
 	}
 }
 
-// testTwice checks that a commit with two changes of one row is refused, for each kind of change, and with few and many
-// other rows.
+// testTwice checks that a commit with two changes of one row is rejected, for each kind of change, and with few and
+// many other rows.
 func testTwice(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -79,8 +79,8 @@ func testTwice(t *testing.T, open Open) {
 	}
 }
 
-// testKept checks that values are the caller's again after a commit: what he writes over them then changes no row, and
-// nothing that rows are compared with.
+// testKept checks that the caller may overwrite values after a commit, without a change of rows or of values for later
+// comparisons.
 func testKept(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -142,7 +142,7 @@ func testDurable(t *testing.T, open Open) {
 	}
 }
 
-// testOneWinner lets many callers want the same row.
+// testOneWinner lets many callers write the same row concurrently: one succeeds.
 func testOneWinner(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)

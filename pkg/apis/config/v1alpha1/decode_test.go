@@ -81,25 +81,25 @@ func TestDecodeEverything(t *testing.T) {
 
 func TestWrong(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"no apiVersion":          {"kind: ControllerConfiguration\n", "config.yaml:1:1: apiVersion: is missing: must be graft.provider.extensions.config.gardener.cloud/v1alpha1"},
-		"another kind":           {"apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: Thing\n", `config.yaml:2:7: kind: unknown kind "Thing": must be ControllerConfiguration`},
-		"two documents":          {head + "---\na: 1\n", "config.yaml:4:1: a second document: there must be one ControllerConfiguration"},
-		"typo":                   {head + "webhok: {}\n", `config.yaml:3:1: unknown field "webhok" (did you mean "webhook"?)`},
-		"port of the wrong type": {head + "server:\n  webhookPort: \"1\"\n", `config.yaml:4:16: server.webhookPort: must be a whole number, is the string "1"`},
-		"port out of range":      {head + "server: {webhookPort: 70000}\n", "config.yaml:3:23: server.webhookPort: must be 1 to 65535"},
-		"timeout of zero":        {head + "webhook: {timeoutSeconds: 0}\n", "config.yaml:3:27: webhook.timeoutSeconds: must be 1 to 30"},
-		"failure policy":         {head + "webhook: {failurePolicy: ignore}\n", `config.yaml:3:26: webhook.failurePolicy: must be one of Fail, Ignore (did you mean "Ignore"?)`},
-		"duration":               {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is not a duration, such as 500ms, 10s or 5m`},
+		"apiVersion is missing":           {"kind: ControllerConfiguration\n", "config.yaml:1:1: apiVersion: is missing: must be graft.provider.extensions.config.gardener.cloud/v1alpha1"},
+		"the kind is unknown":             {"apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: Thing\n", `config.yaml:2:7: kind: unknown kind "Thing": must be ControllerConfiguration`},
+		"the file has a second document":  {head + "---\na: 1\n", "config.yaml:4:1: a second document: there must be one ControllerConfiguration"},
+		"a field is misspelt":             {head + "webhok: {}\n", `config.yaml:3:1: unknown field "webhok" (did you mean "webhook"?)`},
+		"port of the wrong type":          {head + "server:\n  webhookPort: \"1\"\n", `config.yaml:4:16: server.webhookPort: must be a whole number, is the string "1"`},
+		"port out of range":               {head + "server: {webhookPort: 70000}\n", "config.yaml:3:23: server.webhookPort: must be 1 to 65535"},
+		"timeout of zero":                 {head + "webhook: {timeoutSeconds: 0}\n", "config.yaml:3:27: webhook.timeoutSeconds: must be 1 to 30"},
+		"the failure policy is lowercase": {head + "webhook: {failurePolicy: ignore}\n", `config.yaml:3:26: webhook.failurePolicy: must be one of Fail, Ignore (did you mean "Ignore"?)`},
+		"a duration is not a number":      {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is not a duration, such as 500ms, 10s or 5m`},
 		"drift too often": {head + "drift: {enabled: true, interval: 59s}\n",
 			"config.yaml:3:34: drift.interval: must be at least 1m: each search reads every object with rules"},
 		"drift that is off":            {head + "drift: {touch: true}\n", "config.yaml:3:16: drift.touch: needs drift.enabled"},
 		"gate with an invalid name":    {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must have only lower case letters, digits and '-': gardenlet creates objects with this name"},
 		"drift too fast":               {head + "drift: {ratePerSecond: 51}\n", "config.yaml:3:24: drift.ratePerSecond: must be 1 to 50"},
-		"negative duration":            {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
+		"a duration is negative":       {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
 		"short sync period":            {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
-		"address":                      {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
+		"an address has no port":       {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
 		"contention without profiling": {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
-		"double path":                  {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
+		"a path is listed twice":       {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decode(test.text)

@@ -45,15 +45,15 @@ func TestInterpreterDefaults(t *testing.T) {
 		text   string
 		change func(*v1alpha1.ResourceInterpreterConfiguration)
 	}{
-		"no bytes":                 {"", func(*v1alpha1.ResourceInterpreterConfiguration) {}},
+		"an empty file":            {"", func(*v1alpha1.ResourceInterpreterConfiguration) {}},
 		"only apiVersion and kind": {interpreterHead, func(*v1alpha1.ResourceInterpreterConfiguration) {}},
-		"a secret": {interpreterHead + "certificate: {secret: {}}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
+		"a certificate in a Secret with defaults": {interpreterHead + "certificate: {secret: {}}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
 			c.Certificate.Secret = &v1alpha1.SecretName{Name: "graft-resource-interpreter-tls"}
 		}},
-		"a folder": {interpreterHead + "certificate: {folder: /x}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
+		"a certificate in a folder with defaults": {interpreterHead + "certificate: {folder: /x}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
 			c.Certificate.Folder, c.LeaderElection.Enabled = "/x", &no
 		}},
-		"a registration": {interpreterHead + "registration: {service: {namespace: a, name: b}}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
+		"a registration with defaults": {interpreterHead + "registration: {service: {namespace: a, name: b}}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
 			c.Registration = &v1alpha1.Registration{
 				Name: "graft-resource-interpreter", Dialects: []string{"shipped"}, TimeoutSeconds: 10, SyncPeriod: v1alpha1.Duration{Duration: 30 * time.Second},
 				Service: &v1alpha1.RegisteredService{Namespace: "a", Name: "b", Port: 443, Path: "/interpret"},

@@ -96,14 +96,14 @@ func TestRead(t *testing.T) {
 		cached, direct client.Reader
 		want           error
 	}{
-		{"cached", reader(t, readCluster(t), makeNamespace(namespace)), failing(t, errors.New("asked")), nil},
+		{"reads from the cache", reader(t, readCluster(t), makeNamespace(namespace)), failing(t, errors.New("asked")), nil},
 		{"not yet cached", reader(t), reader(t, readCluster(t), makeNamespace(namespace)), nil},
-		{"absent", reader(t), reader(t), facts.ErrNotFound},
+		{"reports a Cluster that does not exist", reader(t), reader(t), facts.ErrNotFound},
 		{"without its namespace", reader(t, readCluster(t)), reader(t), facts.ErrNotFound},
-		{"forbidden", failing(t, forbidden), reader(t), facts.ErrUnavailable},
+		{"reports a request without permission", failing(t, forbidden), reader(t), facts.ErrUnavailable},
 		{"forbidden when asked directly", reader(t), failing(t, forbidden), facts.ErrUnavailable},
 		{"out of time", failing(t, context.DeadlineExceeded), reader(t), context.DeadlineExceeded},
-		{"undecodable", reader(t, broken, makeNamespace(namespace)), reader(t), facts.ErrUndecodable},
+		{"reports a Cluster that cannot be decoded", reader(t, broken, makeNamespace(namespace)), reader(t), facts.ErrUndecodable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := New(c.cached, c.direct, Options{}).Read(context.Background(), namespace)
@@ -131,11 +131,11 @@ func TestReadGarden(t *testing.T) {
 		cached, direct client.Reader
 		want           error
 	}{
-		{"cached", reader(t, readGarden(t), makeNamespace("garden")), failing(t, errors.New("asked")), nil},
+		{"reads from the cache", reader(t, readGarden(t), makeNamespace("garden")), failing(t, errors.New("asked")), nil},
 		{"not yet cached", reader(t), reader(t, readGarden(t), makeNamespace("garden")), nil},
-		{"absent", reader(t), reader(t), facts.ErrNotFound},
-		{"two", reader(t, readGarden(t), second), reader(t), facts.ErrUndecodable},
-		{"unavailable", failing(t, errors.New("down")), reader(t), facts.ErrUnavailable},
+		{"reports that there is no Garden", reader(t), reader(t), facts.ErrNotFound},
+		{"rejects two Gardens", reader(t, readGarden(t), second), reader(t), facts.ErrUndecodable},
+		{"reports a server that does not answer", failing(t, errors.New("down")), reader(t), facts.ErrUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, err := New(c.cached, c.direct, Options{}).Read(context.Background(), "garden")
@@ -235,13 +235,13 @@ func TestLookup(t *testing.T) {
 		want    map[string]string
 		err     error
 	}{
-		{"secret", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Keys: []string{"region"}}, map[string]string{"region": "eu-1"}, nil},
-		{"config map", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.ConfigMap, ObjectName: "acr", Keys: []string{"conf"}}, map[string]string{"conf": "x"}, nil},
-		{"absent", reader(t), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider"}, nil, facts.ErrNotFound},
-		{"absent, optional", reader(t), facts.LookupRequest{GroupVersionKind: facts.ConfigMap, ObjectName: "acr", Optional: true}, nil, nil},
-		{"absent key", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Keys: []string{"nope"}}, nil, facts.ErrNotFound},
+		{"reads a named key of a Secret", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Keys: []string{"region"}}, map[string]string{"region": "eu-1"}, nil},
+		{"reads a named key of a ConfigMap", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.ConfigMap, ObjectName: "acr", Keys: []string{"conf"}}, map[string]string{"conf": "x"}, nil},
+		{"reports an object that does not exist", reader(t), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider"}, nil, facts.ErrNotFound},
+		{"returns nothing for an optional object", reader(t), facts.LookupRequest{GroupVersionKind: facts.ConfigMap, ObjectName: "acr", Optional: true}, nil, nil},
+		{"reports a key that does not exist", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Keys: []string{"nope"}}, nil, facts.ErrNotFound},
 		{"absent key, optional", reader(t, objects...), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Keys: []string{"nope", "region"}, Optional: true}, map[string]string{"region": "eu-1"}, nil},
-		{"unavailable, optional", failing(t, errors.New("down")), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Optional: true}, nil, facts.ErrUnavailable},
+		{"reports a failure for an optional object", failing(t, errors.New("down")), facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "cloudprovider", Optional: true}, nil, facts.ErrUnavailable},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := New(failing(t, errors.New("asked")), c.direct, Options{}).Lookup(context.Background(), namespace, c.request)

@@ -149,13 +149,13 @@ func TestAnswers(t *testing.T) {
 		body   io.Reader
 		want   error
 	}{
-		{"absent", http.StatusNotFound, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), facts.ErrNotFound},
-		{"forbidden", http.StatusForbidden, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`), facts.ErrUnavailable},
+		{"reports an object that does not exist", http.StatusNotFound, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), facts.ErrNotFound},
+		{"reports a request without permission", http.StatusForbidden, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`), facts.ErrUnavailable},
 		{"without its definition", http.StatusNotFound, strings.NewReader("404 page not found\n"), facts.ErrUnavailable},
 		{"no answer of an API server", http.StatusBadGateway, strings.NewReader("secret"), facts.ErrUnavailable},
 		{"ends in the middle", http.StatusOK, io.MultiReader(strings.NewReader(whole[:1000]), broken{}), facts.ErrUnavailable},
 		{"only half of the body", http.StatusOK, strings.NewReader(whole[:1000]), facts.ErrUndecodable},
-		{"another type", http.StatusOK, strings.NewReader(`{"metadata":["secret"]}`), facts.ErrUndecodable},
+		{"rejects metadata of a wrong type", http.StatusOK, strings.NewReader(`{"metadata":["secret"]}`), facts.ErrUndecodable},
 		{"a shoot of another kind", http.StatusOK, strings.NewReader(strings.Replace(whole, `"kind":"Shoot"`, `"kind":"Seed"`, 1)), facts.ErrUndecodable},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -82,26 +82,26 @@ func TestLocations(t *testing.T) {
 		at   configuration.Endpoint
 		want []string
 	}{
-		"nothing":               {configuration.Endpoint{}, []string{"clientConfig FieldValueRequired"}},
-		"both":                  {both, []string{"clientConfig FieldValueRequired"}},
-		"no https":              {url("http://example.com"), []string{"clientConfig.url FieldValueNotSupported"}},
-		"user, query, fragment": {url("https://user:secret@example.com/?a=b#c"), slices.Repeat([]string{"clientConfig.url FieldValueForbidden"}, 3)},
-		"no host":               {url("https:///path"), []string{"clientConfig.url FieldValueRequired"}},
-		"no URL":                {url("https://a b"), []string{"clientConfig.url FieldValueTypeInvalid"}},
-		"no service": {service("", "", "", 0), []string{
+		"neither URL nor service":     {configuration.Endpoint{}, []string{"clientConfig FieldValueRequired"}},
+		"URL and service together":    {both, []string{"clientConfig FieldValueRequired"}},
+		"a URL without https":         {url("http://example.com"), []string{"clientConfig.url FieldValueNotSupported"}},
+		"user, query, fragment":       {url("https://user:secret@example.com/?a=b#c"), slices.Repeat([]string{"clientConfig.url FieldValueForbidden"}, 3)},
+		"a URL without a host":        {url("https:///path"), []string{"clientConfig.url FieldValueRequired"}},
+		"a URL that cannot be parsed": {url("https://a b"), []string{"clientConfig.url FieldValueTypeInvalid"}},
+		"a service without name and namespace": {service("", "", "", 0), []string{
 			"clientConfig.service.name FieldValueRequired", "clientConfig.service.namespace FieldValueRequired", "clientConfig.service.port FieldValueInvalid",
 		}},
 		"a port and a path": {service("a", "b", "interpret", 70000), []string{
 			"clientConfig.service.port FieldValueInvalid", "clientConfig.service.path FieldValueInvalid",
 		}},
-		"an empty segment": {service("a", "b", "/a//b", 443), []string{"clientConfig.service.path FieldValueInvalid"}},
-		"a path":           {service("a", "b", "/a/b/", 443), nil},
-		"no certificate": {
+		"an empty segment":      {service("a", "b", "/a//b", 443), []string{"clientConfig.service.path FieldValueInvalid"}},
+		"a service with a path": {service("a", "b", "/a/b/", 443), nil},
+		"a bundle without a certificate": {
 			configuration.Endpoint{URL: "https://example.com", CABundle: []byte("none")}, []string{"clientConfig.caBundle FieldValueInvalid"},
 		},
-		"too long":  {configuration.Endpoint{URL: "https://example.com", TimeoutSeconds: 31}, []string{"timeoutSeconds FieldValueInvalid"}},
-		"too short": {configuration.Endpoint{URL: "https://example.com", TimeoutSeconds: -1}, []string{"timeoutSeconds FieldValueInvalid"}},
-		"a timeout": {configuration.Endpoint{URL: "https://example.com", TimeoutSeconds: 1}, nil},
+		"a timeout above the maximum": {configuration.Endpoint{URL: "https://example.com", TimeoutSeconds: 31}, []string{"timeoutSeconds FieldValueInvalid"}},
+		"a negative timeout":          {configuration.Endpoint{URL: "https://example.com", TimeoutSeconds: -1}, []string{"timeoutSeconds FieldValueInvalid"}},
+		"a timeout of one second":     {configuration.Endpoint{URL: "https://example.com", TimeoutSeconds: 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

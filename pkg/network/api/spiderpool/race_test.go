@@ -250,9 +250,9 @@ func TestReleaseIdentifiesPodByNameOrUID(t *testing.T) {
 		who  string
 		want network.Holder
 	}{
-		"all":                     {`"podName":"web-0","podNamespace":"shop","podUID":"a.b_2F"`, network.Holder{Namespace: "shop", Name: "web-0"}},
-		"no name":                 {`"podUID":"a.b_2F"`, network.Holder{UID: "a.b_2F"}},
-		"only a part of the name": {`"podName":"web-0","podUID":"a.b_2F"`, network.Holder{Name: "web-0", UID: "a.b_2F"}},
+		"a request with name, namespace and UID": {`"podName":"web-0","podNamespace":"shop","podUID":"a.b_2F"`, network.Holder{Namespace: "shop", Name: "web-0"}},
+		"a request with a UID only":              {`"podUID":"a.b_2F"`, network.Holder{UID: "a.b_2F"}},
+		"only a part of the name":                {`"podName":"web-0","podUID":"a.b_2F"`, network.Holder{Name: "web-0", UID: "a.b_2F"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -302,8 +302,8 @@ func TestReleaseDuringBind(t *testing.T) {
 		before bool
 		held   string
 	}{
-		"being bound":                 {held: "bind"},
-		"waiting for the older to go": {before: true, held: "unbind"},
+		"while the address is being bound": {held: "bind"},
+		"waiting for the older to go":      {before: true, held: "unbind"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -129,11 +129,11 @@ func TestFailures(t *testing.T) {
 			script: script{Add: `{"cniVersion": "1.0.0", "code": 7, "msg": "invalid\nconfiguration", "details": "no range"}`, Fails: []string{"ADD"}},
 			want:   "the CNI plugin playing says to ADD: invalid configuration: no range (code 7)", commands: "ADD DEL ADD",
 		},
-		"exhausted": {
+		"reports a range without free addresses": {
 			script: script{Add: `{"code": 999, "msg": "no IP addresses available in range set: 10.0.0.1-10.0.0.6"}`, Fails: []string{"ADD"}},
 			want:   "the CNI plugin playing says to ADD: no IP addresses available in range set: 10.0.0.1-10.0.0.6 (code 999)", is: network.ErrExhausted, commands: "ADD",
 		},
-		"taken": {
+		"reports an address in use": {
 			script: script{Add: `{"code": 999, "msg": "requested IP address 10.0.0.5 is not available in range set"}`, Fails: []string{"ADD"}},
 			want:   "the CNI plugin playing says to ADD: requested IP address 10.0.0.5 is not available in range set (code 999)", is: network.ErrTaken, commands: "ADD",
 		},
@@ -145,7 +145,7 @@ func TestFailures(t *testing.T) {
 			script: script{Add: "stderr:panic: out of luck\n", Fails: []string{"ADD"}},
 			want:   "the CNI plugin playing says to ADD: panic: out of luck", commands: "ADD DEL ADD",
 		},
-		"nothing": {
+		"reports a plugin that fails without output": {
 			script: script{Fails: []string{"ADD"}},
 			want:   "the CNI plugin playing says to ADD: nothing, and ended with exit status 1", commands: "ADD DEL ADD",
 		},

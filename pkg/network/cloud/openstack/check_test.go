@@ -68,8 +68,8 @@ func TestCheckCreation(t *testing.T) {
 		status     int
 		code, want string
 	}{
-		"forbidden":  {403, "PolicyNotAuthorized", "creating a port: OpenStack answered 403 PolicyNotAuthorized: the fake's"},
-		"full quota": {409, "OverQuota", "not tested, because the quota of ports is used up"},
+		"reports a missing permission":             {403, "PolicyNotAuthorized", "creating a port: OpenStack answered 403 PolicyNotAuthorized: the fake's"},
+		"skips the test port if the quota is full": {409, "OverQuota", "not tested, because the quota of ports is used up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)

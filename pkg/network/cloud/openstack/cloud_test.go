@@ -186,18 +186,18 @@ func TestErrors(t *testing.T) {
 			change: func(a *network.Allocation) { a.Addresses = []netip.Addr{netip.MustParseAddr("192.0.2.1")} },
 		},
 		{
-			name: "unknown NIC", is: network.ErrRefused, message: "no port of the project has the MAC address fa:16:3e:00:00:99",
+			name: "rejects a NIC without a port", is: network.ErrRefused, message: "no port of the project has the MAC address fa:16:3e:00:00:99",
 			change: func(a *network.Allocation) { a.Trunk.MAC = "fa:16:3e:00:00:99" },
 		},
 		{name: "address in use", is: network.ErrInUse, answer: answer("create ports", 409, "IpAddressAlreadyAllocated", "")},
 		{name: "MAC address in use", is: network.ErrInUse, answer: answer("create ports", 409, "MacAddressInUse", "")},
-		{name: "subnet exhausted", is: network.ErrExhausted, answer: answer("create ports", 409, "IpAddressGenerationFailure", "")},
-		{name: "forbidden", is: network.ErrRefused, answer: answer("create ports", 403, "PolicyNotAuthorized", "")},
-		{name: "trunk disabled", is: network.ErrRefused, answer: answer("add subports", 409, "TrunkDisabled", "")},
-		{name: "quota", after: 5 * time.Second, message: "OverQuota", answer: answer("create ports", 409, "OverQuota", "")},
-		{name: "rate limit", after: 7 * time.Second, answer: answer("list ports", 429, "", "7")},
-		{name: "maintenance", after: 9 * time.Second, answer: answer("list ports", 503, "", "9")},
-		{name: "failure", message: "creating a port: OpenStack answered 500", answer: answer("create ports", 500, "", "")},
+		{name: "reports a subnet without free addresses", is: network.ErrExhausted, answer: answer("create ports", 409, "IpAddressGenerationFailure", "")},
+		{name: "rejects a call without permission", is: network.ErrRefused, answer: answer("create ports", 403, "PolicyNotAuthorized", "")},
+		{name: "rejects a trunk that is disabled", is: network.ErrRefused, answer: answer("add subports", 409, "TrunkDisabled", "")},
+		{name: "retries later if the quota is full", after: 5 * time.Second, message: "OverQuota", answer: answer("create ports", 409, "OverQuota", "")},
+		{name: "retries after the time that OpenStack names", after: 7 * time.Second, answer: answer("list ports", 429, "", "7")},
+		{name: "retries after maintenance", after: 9 * time.Second, answer: answer("list ports", 503, "", "9")},
+		{name: "reports an internal error of OpenStack", message: "creating a port: OpenStack answered 500", answer: answer("create ports", 500, "", "")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFake(t)
@@ -393,11 +393,12 @@ func TestOrphans(t *testing.T) {
 		held, lost int
 		remove     bool
 		want       int
+		fails      bool
 	}{
-		"deleted":      {held: 2, lost: 3, remove: true, want: 2},
-		"reported":     {held: 2, lost: 3, want: 5},
-		"too many":     {held: 2, lost: 9, remove: true, want: 11},
-		"many of more": {held: 9, lost: 9, remove: true, want: 9},
+		"deletes ports without an allocation":                  {held: 2, lost: 3, remove: true, want: 2},
+		"only reports ports without an allocation":             {held: 2, lost: 3, want: 5},
+		"deletes nothing if too many ports have no allocation": {held: 2, lost: 9, remove: true, want: 11, fails: true},
+		"deletes ports if most of them have an allocation":     {held: 9, lost: 9, remove: true, want: 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, now := newFake(t), testingclock.NewFakePassiveClock(time.Unix(0, 0))
@@ -429,7 +430,7 @@ func TestOrphans(t *testing.T) {
 			}{{0, 0}, {89 * time.Second, 0}, {time.Second, test.lost}} {
 				now.SetTime(now.Now().Add(pass.after))
 				found, err := search()
-				if len(found) != pass.want || err != nil != (name == "too many" && pass.want > 0) {
+				if len(found) != pass.want || err != nil != (test.fails && pass.want > 0) {
 					t.Errorf("%s later: found %v, %v", pass.after, found, err)
 				}
 				for i, o := range found {

@@ -79,7 +79,7 @@ func TestCredentials(t *testing.T) {
 			files: map[string]string{"username": "u", "password": "p", "tenantName": "shoot", "domainName": "D"}, problem: "the URL of Keystone is missing",
 		},
 		{
-			name: "clouds.yaml", credentials: openstack.Credentials{CloudsFile: "clouds.yaml"},
+			name: "clouds.yaml with one entry", credentials: openstack.Credentials{CloudsFile: "clouds.yaml"},
 			files: map[string]string{"clouds.yaml": cloudsFile}, want: withPassword, region: "R1",
 		},
 		{
@@ -94,7 +94,7 @@ func TestCredentials(t *testing.T) {
 			files: map[string]string{"clouds.yaml": cloudsFile}, problem: `cloud "other" not found`,
 		},
 		{
-			name: "no file", credentials: openstack.Credentials{CloudsFile: "clouds.yaml"}, problem: "no such file",
+			name: "reports that clouds.yaml does not exist", credentials: openstack.Credentials{CloudsFile: "clouds.yaml"}, problem: "no such file",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -65,14 +65,19 @@ func open(t *testing.T, name, url string) *web.Cloud {
 
 // TestSuite runs the suite of all clouds against a cloud that fails in different ways.
 func TestSuite(t *testing.T) {
+	const sound, all = "every call succeeds", "lost, failing, throttled and slow calls"
 	for name, faults := range map[string][]fault{
-		"sound": nil, "lost answers": {none, lost}, "errors": {none, broken}, "slow": {none, none, none, none, none, none, none, none, slow}, "busy": {none, busy},
-		"all faults": {lost, broken, busy, slow, none, none, none, none, none, none, none, none, none, none},
+		sound:                           nil,
+		"every other answer is lost":    {none, lost},
+		"every other call fails":        {none, broken},
+		"every ninth call is slow":      {none, none, none, none, none, none, none, none, slow},
+		"every other call is throttled": {none, busy},
+		all:                             {lost, broken, busy, slow, none, none, none, none, none, none, none, none, none, none},
 	} {
 		for document, run := range map[string]func(*testing.T, func(*testing.T) cloud.Cloud){
 			"ports.yaml": cloudtest.Run, "repeated.yaml": cloudtest.Run, "choosing.yaml": cloudtest.RunChoosing,
 		} {
-			if document != "ports.yaml" && name != "sound" && name != "all faults" {
+			if document != "ports.yaml" && name != sound && name != all {
 				continue
 			}
 			t.Run(name+"/"+document, func(t *testing.T) {

@@ -191,8 +191,8 @@ func TestRequest(t *testing.T) {
 // TestBounds checks the size limits of answers.
 func TestBounds(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
-		"answer":    {`{"mac": "` + strings.Repeat("x", 1<<20) + `"}`, "the answer has more than 1048576 bytes"},
-		"reference": {`{"mac": "", "cidrs": ["10.0.0.10/24"], "id": "` + strings.Repeat("x", 16<<10) + `"}`, "the reference has 16393 bytes, and the ledger keeps at most 16384"},
+		"an answer that is too large":   {`{"mac": "` + strings.Repeat("x", 1<<20) + `"}`, "the answer has more than 1048576 bytes"},
+		"a reference that is too large": {`{"mac": "", "cidrs": ["10.0.0.10/24"], "id": "` + strings.Repeat("x", 16<<10) + `"}`, "the reference has 16393 bytes, and the ledger keeps at most 16384"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := answering(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.body) })

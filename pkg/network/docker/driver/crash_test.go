@@ -90,22 +90,22 @@ func discovered(address string, gone bool) func(w *world) error {
 // stories are those that are stopped at each step.
 func stories(m made) map[string]story {
 	return map[string]story{
-		"bridge": {
+		"on a bridge": {
 			net(plain("net", "172.30.0.0/24", "172.30.0.1")), m.create(endpoint("net", "one", "172.30.0.2/24")), join("net", "one"),
 			m.create(endpoint("net", "two", "172.30.0.3/24")), join("net", "two"), leave("net", "one"), remove("net", "one"),
 			m.create(endpoint("net", "three", "172.30.0.2/24")), join("net", "three"), leave("net", "two"), remove("net", "two"),
 			leave("net", "three"), remove("net", "three"), dissolve("net"),
 		},
-		"owned": {
+		"with addresses from a pool": {
 			net(bare("net", "profile=acme.com/overlay")), m.create(endpoint("net", "one")), join("net", "one"),
 			m.create(driver.Endpoint{Network: "net", ID: "two", Options: mapOf("address=10.64.2.3")}), join("net", "two"),
 			leave("net", "one"), remove("net", "one"), leave("net", "two"), remove("net", "two"), dissolve("net"),
 		},
-		"tunnel": {
+		"on a tunnel with a peer": {
 			net(bare("net", "profile=acme.com/tunnel")), discovered("192.0.2.2", false), m.create(endpoint("net", "one")), join("net", "one"),
 			discovered("192.0.2.2", true), leave("net", "one"), remove("net", "one"), dissolve("net"),
 		},
-		"in use": {net(bare("net", "profile=acme.com/overlay")), m.create(endpoint("net", "one")), dissolve("net")},
+		"deleting a network with an endpoint": {net(bare("net", "profile=acme.com/overlay")), m.create(endpoint("net", "one")), dissolve("net")},
 	}
 }
 

@@ -287,15 +287,15 @@ func TestRoutesOfEachKind(t *testing.T) {
 		routes   []string
 		needs    bool
 	}{
-		{name: "bridge", gateways: []string{"172.30.0.1"}, needs: true},
-		{name: "internal", internal: true, needs: true},
-		{name: "internal outside", internal: true, options: []string{"kind=macvlan", "parent=eth0"}},
-		{name: "isolated", options: []string{"isolated=true"}},
-		{name: "macvlan", options: []string{"kind=macvlan", "parent=eth0"}, gateways: []string{"172.30.0.1"}, needs: true},
-		{name: "ipvlan", options: []string{"kind=ipvlan", "parent=eth0"}, gateways: []string{"172.30.0.1"}, needs: true},
-		{name: "ipvlan l3", options: []string{"kind=ipvlan", "parent=eth0", "mode=l3"}, routes: []string{"0.0.0.0/0"}},
-		{name: "ipvlan l3s inside", options: []string{"kind=ipvlan", "parent=eth0", "mode=l3s"}, internal: true},
-		{name: "isolated with routes", options: []string{"profile=acme.com/tunnel"}, routes: []string{"203.0.113.0/24"}},
+		{name: "bridge gives its gateway", gateways: []string{"172.30.0.1"}, needs: true},
+		{name: "internal bridge gives no gateway", internal: true, needs: true},
+		{name: "internal macvlan needs no gateway", internal: true, options: []string{"kind=macvlan", "parent=eth0"}},
+		{name: "isolated bridge needs no gateway", options: []string{"isolated=true"}},
+		{name: "macvlan gives the network's gateway", options: []string{"kind=macvlan", "parent=eth0"}, gateways: []string{"172.30.0.1"}, needs: true},
+		{name: "ipvlan gives the network's gateway", options: []string{"kind=ipvlan", "parent=eth0"}, gateways: []string{"172.30.0.1"}, needs: true},
+		{name: "ipvlan in mode l3 gives a route without a gateway", options: []string{"kind=ipvlan", "parent=eth0", "mode=l3"}, routes: []string{"0.0.0.0/0"}},
+		{name: "ipvlan in mode l3s of an internal network gives no route", options: []string{"kind=ipvlan", "parent=eth0", "mode=l3s"}, internal: true},
+		{name: "isolated network keeps its routes", options: []string{"profile=acme.com/tunnel"}, routes: []string{"203.0.113.0/24"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -231,7 +231,7 @@ func TestKernelSandboxGone(t *testing.T) {
 		h.move(id, sandbox)
 	}
 	join("one", namespace.NewMachine(t))
-	t.Run("sandbox", func(t *testing.T) { join("two", namespace.NewMachine(t)) }) // which ends with it
+	t.Run("the sandbox ends after the join", func(t *testing.T) { join("two", namespace.NewMachine(t)) }) // which ends with it
 	lost := netlink.NewLinkAttrs()
 	lost.Name = "gblost"
 	h.must(h.look.LinkAdd(&netlink.Bridge{LinkAttrs: lost}))

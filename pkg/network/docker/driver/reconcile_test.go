@@ -26,8 +26,8 @@ func TestSweepRemovesStaleEndpoints(t *testing.T) {
 		change  func(w *world)
 		stale   bool
 	}{
-		{name: "never joined", stale: true},
-		{name: "joined", joined: true},
+		{name: "removes an endpoint that never joined", stale: true},
+		{name: "keeps an endpoint that joined a bridge", joined: true},
 		{name: "joined a macvlan", options: []string{"profile=acme.com/overlay"}, joined: true},
 		{name: "joined and left", joined: true, change: func(w *world) { w.must(w.Leave(w.t.Context(), "net", "ep")); w.kernel.move("ep", false) }, stale: true},
 		{name: "returned to the host without a call", joined: true, change: func(w *world) { w.kernel.move("ep", false) }, stale: true},

@@ -29,14 +29,14 @@ func TestKernelChildren(t *testing.T) {
 		// addresses.
 		routed bool
 	}{
-		"macvlan":                    {spec: Spec{Kind: Macvlan}},
-		"macvlan in mode private":    {spec: Spec{Kind: Macvlan, Mode: "private"}, lonely: true},
-		"macvlan in mode vepa":       {spec: Spec{Kind: Macvlan, Mode: "vepa"}, lonely: true},
-		"macvlan on a VLAN":          {spec: Spec{Kind: Macvlan, VLAN: 42}},
-		"ipvlan":                     {spec: Spec{Kind: Ipvlan}},
-		"ipvlan in mode l3":          {spec: Spec{Kind: Ipvlan, Mode: "l3"}, routed: true},
-		"ipvlan in mode l3s, a VLAN": {spec: Spec{Kind: Ipvlan, Mode: "l3s", VLAN: 42}, routed: true},
-		"bridge on a VLAN":           {spec: Spec{Kind: Bridge, VLAN: 42}},
+		"macvlan in the default mode": {spec: Spec{Kind: Macvlan}},
+		"macvlan in mode private":     {spec: Spec{Kind: Macvlan, Mode: "private"}, lonely: true},
+		"macvlan in mode vepa":        {spec: Spec{Kind: Macvlan, Mode: "vepa"}, lonely: true},
+		"macvlan on a VLAN":           {spec: Spec{Kind: Macvlan, VLAN: 42}},
+		"ipvlan in the default mode":  {spec: Spec{Kind: Ipvlan}},
+		"ipvlan in mode l3":           {spec: Spec{Kind: Ipvlan, Mode: "l3"}, routed: true},
+		"ipvlan in mode l3s, a VLAN":  {spec: Spec{Kind: Ipvlan, Mode: "l3s", VLAN: 42}, routed: true},
+		"bridge on a VLAN":            {spec: Spec{Kind: Bridge, VLAN: 42}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, far, one, two := newMachine(t), newMachine(t), newMachine(t), newMachine(t)

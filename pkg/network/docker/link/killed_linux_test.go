@@ -28,8 +28,8 @@ func TestKernelKilled(t *testing.T) {
 		restlessly(t, text, port)
 	}
 	for name, s := range map[string]Segment{
-		"bridge":                    {Network: id(0), Spec: Spec{Kind: Bridge, Parent: "up0"}, Gateways: prefixes("192.0.2.1/24", "2001:db8::1/64")},
-		"vxlan":                     {Network: id(0), Spec: Spec{Kind: VXLAN, Parent: "up0", VNI: 7}, Gateways: prefixes("192.0.2.1/24")},
+		"creating a bridge":         {Network: id(0), Spec: Spec{Kind: Bridge, Parent: "up0"}, Gateways: prefixes("192.0.2.1/24", "2001:db8::1/64")},
+		"creating a tunnel":         {Network: id(0), Spec: Spec{Kind: VXLAN, Parent: "up0", VNI: 7}, Gateways: prefixes("192.0.2.1/24")},
 		"macvlan on a VLAN, or not": {Network: id(0), Spec: Spec{Kind: Macvlan, Parent: "up0", VLAN: 42}},
 		"bridge on a VLAN, or not":  {Network: id(0), Spec: Spec{Kind: Bridge, Parent: "up0", VLAN: 42}},
 	} {

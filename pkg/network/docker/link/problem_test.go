@@ -44,14 +44,14 @@ func TestProblems(t *testing.T) {
 func TestNames(t *testing.T) {
 	const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, test := range map[string]struct{ got, want string }{
-		"an endpoint":                         {InterfaceName(id), "gv0123456789ab"},
+		"the container end of an endpoint":    {InterfaceName(id), "gv0123456789ab"},
 		"its host end":                        {PortName(id), "gh0123456789ab"},
-		"a bridge":                            {bridgeName(id), "gb0123456789ab"},
-		"a tunnel":                            {tunnelName(id), "gx0123456789ab"},
+		"the bridge of a network":             {bridgeName(id), "gb0123456789ab"},
+		"the tunnel of a network":             {tunnelName(id), "gx0123456789ab"},
 		"an identifier of Swarm":              {bridgeName("uv9x3k2mq1tz0c8v7b6n5l4k3"), "gbuv9x3k2mq1tz"},
 		"an identifier that is short":         {InterfaceName("ab"), "gvfb8e20fc2e4c"},
 		"an identifier that is no name":       {InterfaceName("a/b c:d%e f g h"), "gv84dbcc48445c"},
-		"a VLAN":                              {subName("eth0", 42), "eth0.42"},
+		"the VLAN of an interface":            {subName("eth0", 42), "eth0.42"},
 		"a VLAN with the longest name":        {subName("enp129s0f0", 4094), "enp129s0f0.4094"},
 		"a VLAN with a name that is too long": {subName("enp129s0f0np", 4094), "gl4094f07602a6"},
 		"the name under which a VLAN is made": {subOwnName("eth0", 42), "gl429c32a8c7"},

@@ -23,12 +23,12 @@ func TestKernelTunnel(t *testing.T) {
 		mtu  int
 		spec Spec
 	}{
-		"over IPv4":          {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Port: 8472}},
-		"over IPv6":          {[2]string{"2001:db8:ff::1", "2001:db8:ff::2"}, 1430, Spec{VNI: 4711}},
-		"with a parent":      {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Parent: "up0"}},
-		"with an MTU":        {[2]string{"203.0.113.1", "203.0.113.2"}, 1300, Spec{VNI: 4711, MTU: 1300}},
-		"on a VLAN, if any":  {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Parent: "up0", VLAN: 42}},
-		"without an address": {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Parent: "up0"}},
+		"between two nodes over IPv4": {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Port: 8472}},
+		"between two nodes over IPv6": {[2]string{"2001:db8:ff::1", "2001:db8:ff::2"}, 1430, Spec{VNI: 4711}},
+		"with a parent":               {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Parent: "up0"}},
+		"with an MTU":                 {[2]string{"203.0.113.1", "203.0.113.2"}, 1300, Spec{VNI: 4711, MTU: 1300}},
+		"on a VLAN, if any":           {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Parent: "up0", VLAN: 42}},
+		"without an address":          {[2]string{"203.0.113.1", "203.0.113.2"}, 1450, Spec{VNI: 4711, Parent: "up0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var machines, sandboxes [2]machine

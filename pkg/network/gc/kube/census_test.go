@@ -39,10 +39,10 @@ func TestHas(t *testing.T) {
 		holder         network.Holder
 		lives, counted bool
 	}{
-		"by UID":          {everywhere, network.Holder{UID: "1"}, true, true},
-		"another UID":     {everywhere, network.Holder{UID: "2", Namespace: "x", Name: "a"}, false, true},
-		"by name":         {everywhere, network.Holder{Namespace: "x", Name: "a"}, true, true},
-		"another name":    {everywhere, network.Holder{Namespace: "y", Name: "a"}, false, true},
+		"finds an object by its UID":                   {everywhere, network.Holder{UID: "1"}, true, true},
+		"does not find an object with another UID":     {everywhere, network.Holder{UID: "2", Namespace: "x", Name: "a"}, false, true},
+		"finds an object by its name":                  {everywhere, network.Holder{Namespace: "x", Name: "a"}, true, true},
+		"does not find an object of another namespace": {everywhere, network.Holder{Namespace: "y", Name: "a"}, false, true},
 		"of the node":     {here, network.Holder{UID: "1", Node: "here"}, true, true},
 		"of another node": {here, network.Holder{UID: "1", Node: "there"}, false, false},
 		"without a node":  {here, network.Holder{UID: "2"}, false, false},

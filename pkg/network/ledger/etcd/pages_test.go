@@ -16,19 +16,19 @@ func TestPages(t *testing.T) {
 	const prefix, end = "/graft/rows/", "/graft/rows0"
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, key := range map[string]func(i int) string{
-		"none": nil,
-		"claims": func(int) string {
+		"keys of an empty ledger": nil,
+		"keys of owners with random names": func(int) string {
 			return fmt.Sprintf("owner/dranet/%08x-%04x/name/eth1", random.Uint32(), random.Uint32()>>16)
 		},
-		"addresses":      func(i int) string { return fmt.Sprintf("ip/pool/%08x", 10<<24+i) },
-		"a pool of each": func(i int) string { return fmt.Sprintf("ip/pool-%d/0a000001", i) },
-		"clusters": func(i int) string {
+		"keys of consecutive addresses": func(i int) string { return fmt.Sprintf("ip/pool/%08x", 10<<24+i) },
+		"a pool of each":                func(i int) string { return fmt.Sprintf("ip/pool-%d/0a000001", i) },
+		"keys of owners with long common prefixes": func(i int) string {
 			return fmt.Sprintf("owner/spiderpool/uid/%[1]d%[1]d%[1]d%[1]d%[1]d%[1]d%[1]d%[1]d/%[2]d", 12345678*(i/5000), i)
 		},
-		"all kinds": func(i int) string {
+		"keys of all kinds of rows": func(i int) string {
 			return []string{"format", "ip/p/0a%06x", "mac/0a:58:%06x", "owner/docker/%x", "vlan/n/m/%d"}[i%5] + fmt.Sprint(i)
 		},
-		"bytes": func(i int) string { return string([]byte{byte(i), 0xff, byte(i >> 8), 0xff, byte(i >> 16)}) },
+		"keys with arbitrary bytes": func(i int) string { return string([]byte{byte(i), 0xff, byte(i >> 8), 0xff, byte(i >> 16)}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var all, got []string

@@ -126,7 +126,8 @@ func TestDamage(t *testing.T) {
 			}
 		})
 		for fault, content := range map[string][]byte{
-			"empty": {}, "zero": make([]byte, len(original)), "half": original[:len(original)/2], "without the last used page": original[:min(len(original), used-page)],
+			"an empty file": {}, "a file of zeros": make([]byte, len(original)),
+			"the first half of a file": original[:len(original)/2], "without the last used page": original[:min(len(original), used-page)],
 			"one byte shorter": original[:max(0, len(original)-1)], "one page": original[:min(len(original), page)],
 		} {
 			t.Run(name+" "+fault, func(t *testing.T) {

@@ -103,8 +103,8 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 			create func(path string) error
 			want   error
 		}{
-			"pipe": {func(path string) error { return syscall.Mkfifo(path, 0o600) }, disk.ErrNotRegular},
-			"link": {func(path string) error { return os.Symlink(elsewhere, path) }, disk.ErrOutside},
+			"rejects a pipe":                   {func(path string) error { return syscall.Mkfifo(path, 0o600) }, disk.ErrNotRegular},
+			"rejects a link out of the folder": {func(path string) error { return os.Symlink(elsewhere, path) }, disk.ErrOutside},
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				folder := t.TempDir()

@@ -107,20 +107,20 @@ func TestSearch(t *testing.T) {
 		query ledger.Query
 		want  string
 	}{
-		"all":                           {ledger.Query{}, "test/0 test/1 test/2"},
-		"by pool":                       {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
-		"by a pool without allocations": {ledger.Query{Pool: "other"}, ""},
-		"by owner":                      {ledger.Query{Owner: "test/1"}, "test/1"},
-		"by a prefix of owners":         {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
-		"by address":                    {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
-		"by address and pool":           {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
-		"by an address in quarantine":   {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"by state":                      {ledger.Query{State: network.Releasing}, ""},
-		"by namespace":                  {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
-		"by a node without allocations": {ledger.Query{Node: "n"}, ""},
-		"by age":                        {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
-		"by the state quarantine":       {ledger.Query{State: network.Quarantined}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"by owner and another pool":     {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
+		"lists all without a filter":           {ledger.Query{}, "test/0 test/1 test/2"},
+		"lists the allocations of a pool":      {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
+		"by a pool without allocations":        {ledger.Query{Pool: "other"}, ""},
+		"finds an allocation by its owner":     {ledger.Query{Owner: "test/1"}, "test/1"},
+		"by a prefix of owners":                {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
+		"finds an allocation by an address":    {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
+		"by address and pool":                  {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
+		"by an address in quarantine":          {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
+		"lists nothing in another state":       {ledger.Query{State: network.Releasing}, ""},
+		"lists the allocations of a namespace": {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
+		"by a node without allocations":        {ledger.Query{Node: "n"}, ""},
+		"lists allocations older than a time":  {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
+		"by the state quarantine":              {ledger.Query{State: network.Quarantined}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
+		"by owner and another pool":            {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for where, search := range map[string]func(ledger.Query, func(ledger.Entry) error) error{

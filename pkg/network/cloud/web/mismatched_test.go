@@ -18,11 +18,11 @@ var finding = []string{"unbind:\n", "find:\n  method: GET\n  path: /ports?owner=
 
 // TestUnusableBindingIsReleased checks that a binding that differs from the request, or that cannot be read completely, is released.
 func TestUnusableBindingIsReleased(t *testing.T) {
-	type useless struct {
+	type mismatched struct {
 		Name, Body  string
 		Sent, Found []string
 	}
-	for _, c := range cases[useless](t, "useless.yaml") {
+	for _, c := range cases[mismatched](t, "mismatched.yaml") {
 		for with, want := range map[string][]string{"sent": c.Sent, "found": c.Found} {
 			t.Run(c.Name+"/"+with, func(t *testing.T) {
 				var got []string
