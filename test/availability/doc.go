@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package availability checks that admissions go on while replicas of the extension, their certificates, their profiles,
-// their leader, the kube-apiserver and etcd change, end, hang and come back. Real replicas stand behind a real Service,
-// steady clients write real objects through a real kube-apiserver, and each answer is looked at: a call that failed, or
-// an object without its provider's changes, is never passed over in silence.
-//
-// The Service is of the type ExternalName, which leads to a balancer of the test; the kube-apiserver calls it as it
-// calls every Service (HTTP/1.1, a pool of connections). Clocks are left alone: test/system/clock lets one jump. What a
-// jump does is that certificates are suddenly old, which is what the test makes of them here.
+// Package availability checks that admissions continue while replicas of the extension, their certificates, profiles
+// and leader, the kube-apiserver and etcd change, stop, hang and return. Real replicas run behind a real Service, and
+// clients write real objects through a real kube-apiserver without a pause. Each response is checked: a failed call, or
+// an object without its provider's changes, fails the test. The Service has the type ExternalName and points to a
+// balancer of the test; the kube-apiserver calls it like every Service (HTTP/1.1, a pool of connections). Clocks do not
+// change here: test/system/clock changes them. After a clock change certificates are suddenly old, and this test
+// creates such certificates directly.
 package availability

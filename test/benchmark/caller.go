@@ -17,13 +17,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
-// callers is how many call at the same time when the rate is measured.
+// callers is the number of concurrent callers when the rate is measured.
 const callers = 8
 
-// server is the server as its caller sees it.
+// server is the server as seen by its caller.
 type server struct{ *apart.Servers }
 
-// start runs this program once more, as the server, and calls it as kube-apiserver does.
+// start runs this program again as the server, and calls it as kube-apiserver does.
 func start(ctx context.Context, folder string) (server, error) {
 	s, err := apart.Start(ctx, "-testdata", folder)
 	if err == nil {
@@ -32,12 +32,12 @@ func start(ctx context.Context, folder string) (server, error) {
 	return server{s}, err
 }
 
-// call sends a review to a path, and returns the answer's bytes.
+// call sends a review to a path and returns the response body.
 func (s server) call(ctx context.Context, path string, body []byte) ([]byte, error) {
 	return s.Post(ctx, s.URLs[0]+path, body)
 }
 
-// ask calls, and decodes the answer.
+// ask sends a review and returns the decoded response.
 func (s server) ask(ctx context.Context, path string, body []byte) (*admissionv1.AdmissionResponse, error) {
 	answer, err := s.call(ctx, path, body)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s server) ask(ctx context.Context, path string, body []byte) (*admissionv1
 	return review.Response, nil
 }
 
-// measure adds a sample: one caller first, then all of them.
+// measure adds a sample: first with one caller, then with all of them.
 func (r *row) measure(ctx context.Context, s server, window time.Duration) error {
 	before, err := s.Usage(ctx)
 	if err != nil {
@@ -78,8 +78,8 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 	return err
 }
 
-// repeat calls from several goroutines until the window is over, and passes the time of each call to took. It returns
-// how many calls were answered, and the time of all.
+// repeat calls from several goroutines until the window is over, and passes the duration of each call to took. It
+// returns the number of answered calls and their total time.
 func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Duration, took func(time.Duration)) (int64, time.Duration, error) {
 	var (
 		group  sync.WaitGroup

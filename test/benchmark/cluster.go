@@ -23,13 +23,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 )
 
-// cloudProfileSize is that of the biggest cloud profiles that are in use, in bytes.
+// cloudProfileSize is the size of the largest CloudProfiles in use, in bytes.
 const cloudProfileSize = 752_000
 
-// seedCache reads a shoot's Namespace and its Cluster, with a big CloudProfile, from informers' stores as the cached
-// reader of controller-runtime does: what is found there is copied for the caller unless the caller forbids it.
+// seedCache reads a shoot's Namespace and its Cluster, with a large CloudProfile, from informers' stores like the
+// cached reader of controller-runtime: it copies an object for the caller unless the caller forbids it.
 type seedCache struct {
-	client.Client // that a manager has; nothing but Get is called
+	client.Client // the interface of a manager; only Get is called
 
 	stores map[reflect.Type]cache.Store
 }
@@ -62,7 +62,7 @@ func newSeedCache() (*seedCache, error) {
 	return s, nil
 }
 
-// grow adds machine types and versions of images to a CloudProfile until it has its size.
+// grow adds machine types and image versions to a CloudProfile until it has its size.
 func grow(raw []byte) ([]byte, error) {
 	var profile gardencorev1beta1.CloudProfile
 	if err := json.Unmarshal(raw, &profile); err != nil {

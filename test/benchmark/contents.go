@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// contents is how many configurations of the kubelet take turns in the row in which the content is another one each
-// time, and level the flag in the kubelet's unit that has another value in each request.
+// contents is the number of kubelet configurations that alternate in the row with changing content, and level the flag
+// of the kubelet's unit with another value in each request.
 const (
 	contents = 256
 	level    = "--v="
@@ -64,7 +64,7 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 	return d.Bytes(), err
 }
 
-// next is the body of a request. It stands in the buffer where it is one of the others.
+// next returns the body of a request. The body is in the buffer if it is one of the others.
 func (r *row) next(buffer *[]byte) []byte {
 	if len(r.others) == 0 {
 		return r.body
@@ -78,7 +78,7 @@ func (r *row) next(buffer *[]byte) []byte {
 	return *buffer
 }
 
-// other is a review, with the offsets of the values of the flag level, in the object and in the old one.
+// other is a review with the offsets of the values of the flag level, in the object and in the old object.
 type other struct {
 	body   []byte
 	levels []int

@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
-// addFloors serves what every webhook pays: the transport alone (F0), with one validating pass over the review (F1),
-// and what controller-runtime takes before a handler does anything (F2).
+// addFloors adds the handlers with the costs of every webhook: the transport alone (F0), with one validating pass over
+// the review (F1), and with the code of controller-runtime that runs before a handler (F2).
 func addFloors(mux *http.ServeMux) {
 	const answer = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%q,"allowed":true}}`
 	mux.HandleFunc("/f0", apart.Floor(answer, func([]byte) (string, error) { return "0", nil }))

@@ -24,14 +24,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// addGraft serves the profiles in testdata as the extension serves those of an installation.
+// addGraft adds handlers that serve the profiles in testdata as the extension does.
 func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *seedCache) error {
 	source := cluster.New(reader, reader, cluster.Options{})
-	served, err := semver.NewConstraint("~1.33") // in which the feature gates of the profiles are not locked
+	served, err := semver.NewConstraint("~1.33") // the feature gates of the profiles are not locked in this version
 	if err != nil {
 		return err
 	}
-	const ofCluster = 7 // rules that cluster.yaml has for the kube-apiserver
+	const ofCluster = 7 // the number of rules for the kube-apiserver in cluster.yaml
 	for prefix, readers := range map[string][]webhook.ProfileReader{
 		"":       {webhook.Paths{filepath.Join(folder, "profiles")}, variant{folder, []string{"sixty"}, rulesOf - ofCluster}},
 		"/fifty": {variant{folder, many(), 0}},
@@ -52,7 +52,7 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 	return nil
 }
 
-// guarded receives the bodies of a handler as the extension does, with its default limits.
+// guarded limits a handler as the extension does, with the default limits.
 func guarded(handler *webhook.Handler) http.Handler {
 	guard := serving.NewGuard(serving.Limits{
 		Connections: 256, Streams: 32, Requests: 64, Waiting: 256,

@@ -29,8 +29,8 @@ import (
 	oscutils "github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/utils"
 )
 
-// addLibrary serves the same edits as an extension makes them that is built on Gardener's library: an ensurer behind
-// the generic mutator, once without the Cluster, and once reading it to decide, as most ensurers do.
+// addLibrary adds handlers that make the same edits with Gardener's extension library: an ensurer behind the generic
+// mutator, once without the Cluster, and once with conditions that read it, as in most ensurers.
 func addLibrary(mux *http.ServeMux, cluster *seedCache) error {
 	for path, e := range map[string]*ensurer{"/gardener": {}, "/gardener-cluster": {reads: true}} {
 		mgr := onlyManager{client: cluster}
@@ -47,7 +47,7 @@ func addLibrary(mux *http.ServeMux, cluster *seedCache) error {
 	return nil
 }
 
-// onlyManager is as much of a manager as the library asks for to build a handler.
+// onlyManager is the part of a manager that the library needs to build a handler.
 type onlyManager struct {
 	manager.Manager
 
@@ -57,7 +57,7 @@ type onlyManager struct {
 func (m onlyManager) GetScheme() *runtime.Scheme { return kubernetes.SeedScheme }
 func (m onlyManager) GetClient() client.Client   { return m.client }
 
-// ensurer makes the edits of the profiles in testdata with the library's own helpers.
+// ensurer makes the edits of the profiles in testdata with the library's helpers.
 type ensurer struct {
 	genericmutator.NoopEnsurer
 
@@ -118,7 +118,7 @@ func (e *ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extension
 		&unit.UnitOption{Section: "Service", Name: "ExecStartPre", Value: hostnameCommand}), nil
 }
 
-// hostnameCommand is what most providers run in front of the kubelet.
+// hostnameCommand is the command that most providers run before the kubelet.
 const hostnameCommand = `/bin/sh -c 'hostnamectl set-hostname $(hostname -f)'`
 
 // EnsureKubeletConfiguration implements genericmutator.Ensurer.

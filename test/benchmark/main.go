@@ -2,17 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command benchmark measures what an admission costs: on the way through Graft, through Gardener's extension library,
-// and through handlers that do less and less down to the bare transport. docs/benchmarks.md explains the rows and keeps
-// a table.
-//
-// The server is a separate process, so that its CPU time and allocations are counted apart from the caller's. It
-// speaks TLS
-// 1.3 and HTTP/1.1 with kept connections, as kube-apiserver calls webhooks. In each round every row is measured in
-// turn, and a row is compared with its floor in the same round; the medians over the rounds are printed. Nothing here
-// passes or fails by time.
-//
-// Enter at main; rows are listed in rows.go, handlers in floor.go, library.go and graft.go.
+// Command benchmark measures the cost of an admission: through Graft, through Gardener's extension library, and through
+// handlers with less and less code, down to the transport alone. docs/benchmarks.md explains the rows and has a table.
+// The server is a separate process, so that its CPU time and allocations are counted without those of the caller. It
+// uses TLS 1.3 and HTTP/1.1 with persistent connections, as kube-apiserver does for webhooks. Each round measures every
+// row, and a row is compared with its floor in the same round. The command prints the medians over the rounds. Times do
+// not decide whether it succeeds. Start reading at main; rows.go lists the rows, and floor.go, library.go and graft.go
+// have the handlers.
 package main
 
 import (

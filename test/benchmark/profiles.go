@@ -15,15 +15,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// rulesOf is how many rules for the kube-apiserver the profile "sixty" has, and profilesOf how many profiles stand
-// beside each other in the rows that say so.
+// rulesOf is the number of rules for the kube-apiserver in the profile "sixty", and profilesOf the number of profiles
+// in the rows with many profiles.
 const (
 	rulesOf    = 60
 	profilesOf = 50
 )
 
-// variant reads the profile cluster.yaml under another name and for another provider, with more rules for the
-// kube-apiserver, whose conditions do not hold.
+// variant reads the profile cluster.yaml with another name and provider, and adds rules for the kube-apiserver with
+// conditions that are false.
 type variant struct {
 	folder string
 	names  []string
@@ -52,7 +52,7 @@ func (v variant) Read(context.Context) ([]source.File, error) {
 	return files, nil
 }
 
-// moreRules are rules as providers write them for other versions, regions and sizes of shoots.
+// moreRules returns rules that a provider needs for other versions, regions and sizes of shoots.
 func moreRules(count int) []byte {
 	conditions := []string{
 		`shoot.kubernetes.satisfies("< 1.28")`,
@@ -68,7 +68,7 @@ func moreRules(count int) []byte {
 	return out.Bytes()
 }
 
-// many are the names of the profiles that stand beside "cluster".
+// many returns the names of the profiles next to "cluster".
 func many() []string {
 	names := []string{"cluster"}
 	for i := range profilesOf - 1 {

@@ -23,34 +23,34 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// row is one path and one body, with what was measured.
+// row has one path and one body, with the measurements.
 type row struct {
 	name, path string
 	body       []byte
-	// others are sent in turn with body, where there are any.
+	// others alternate with body, if there are any.
 	others []other
-	// sent is how many of the others were.
+	// sent is the number of others that were sent.
 	sent atomic.Int64
-	// floor is the row that this one is compared with; nil for a floor itself.
+	// floor is the base of comparison; nil for a floor.
 	floor *row
 	// patches reports whether the answer has a patch.
 	patches bool
 
 	rounds []round
-	// latencies are the times of all calls with one caller.
+	// latencies are the durations of all calls with one caller.
 	latencies []time.Duration
-	least     bool // report the best round
+	least     bool // reports the best round
 }
 
-// round is one round of a row.
+// round has the measurements of one round.
 type round struct {
 	perOp, cpu    time.Duration
 	allocs, bytes float64
-	rate          float64 // requests in a second with eight callers
+	rate          float64 // requests per second with eight callers
 }
 
-// prepare makes the rows and checks each once: whether it is answered, and with a patch where one is due. The floors
-// are measured with the body of the rows that stand below them.
+// prepare creates the rows and sends each once: it checks the response, and whether it has a patch. A floor is measured
+// with the body of the rows that it is the base of.
 func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, group := range groups {
@@ -97,13 +97,13 @@ func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp
 	return rows, nil
 }
 
-// group is an object with the paths that are measured with it.
+// group is an object with its measured paths.
 type group struct {
 	name, file, resource string
 	paths                []way
 }
 
-// way is a path under the name that the table has for it.
+// way is a path with its name in the table.
 type way struct{ name, path string }
 
 var groups = []group{
@@ -123,14 +123,14 @@ var groups = []group{
 		paths: []way{
 			{"Graft", "/webhooks/controlplane/edits"},
 			{"Graft with Cluster", "/webhooks/controlplane/cluster"},
-			{"Gardener's library with Cluster", "/gardener"}, // which it always reads for this kind
+			{"Gardener's library with Cluster", "/gardener"}, // always reads the Cluster for this kind
 		},
 	},
 }
 
-// bodies are the reviews of an update by gardenlet, with the edits as the way makes them. gardenlet resets what it owns
-// by a merge patch, so that the object comes without the edits and the old one with them; where nothing is reset, both
-// have them.
+// bodies returns the reviews of an update by gardenlet, with the edits of the given way. gardenlet resets its own
+// fields by a merge patch: the object has no edits, and the old object has them. Fields that are not reset have the
+// edits in both.
 func (g group) bodies(ctx context.Context, s server, folder string, w way) (toEdit, conforming []byte, err error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {
@@ -140,7 +140,7 @@ func (g group) bodies(ctx context.Context, s server, folder string, w way) (toEd
 	return g.reviews(ctx, s, raw, w)
 }
 
-// reviews are bodies for an object.
+// reviews returns the bodies for an object.
 func (g group) reviews(ctx context.Context, s server, raw []byte, w way) (toEdit, conforming []byte, err error) {
 	first, err := g.review(raw, raw)
 	if err != nil {
@@ -165,7 +165,7 @@ func (g group) reviews(ctx context.Context, s server, raw []byte, w way) (toEdit
 	return toEdit, conforming, err
 }
 
-// review is an AdmissionReview as kube-apiserver writes it.
+// review returns an AdmissionReview as kube-apiserver writes it.
 func (g group) review(object, old []byte) ([]byte, error) {
 	var u unstructured.Unstructured
 	if err := u.UnmarshalJSON(object); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/figure"
 )
 
-// describe says on what and with which bodies is measured.
+// describe writes the environment and the sizes of the bodies.
 func describe(out io.Writer, rows []*row) {
 	fmt.Fprintf(out, "%s, %d CPUs, %s\n", figure.Processor(), runtime.NumCPU(), runtime.Version())
 	for _, r := range rows {
@@ -27,7 +27,7 @@ func describe(out io.Writer, rows []*row) {
 	}
 }
 
-// report writes the table, and the ratios of Graft line by line.
+// report writes the table, and the ratios of each of Graft's rows.
 func report(out io.Writer, rows []*row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\npath\tµs/op\tserver CPU µs/op\tallocs/op\tkB/op\treq/s, 8 callers\t× F1\tCPU × F1\t")
@@ -54,7 +54,7 @@ func report(out io.Writer, rows []*row) error {
 	return nil
 }
 
-// reportLatencies writes how long the slow calls of each row take, with one caller.
+// reportLatencies writes the latencies of slow calls for each row, with one caller.
 func reportLatencies(out io.Writer, rows []*row) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\npath\tp50 µs\tp99 µs\tp99.9 µs\t× F1\t× F1\t× F1\t")
@@ -86,8 +86,8 @@ func percentile(all []time.Duration, percent float64) time.Duration {
 func time1(s round) float64 { return float64(s.perOp) }
 func cpu1(s round) float64  { return float64(s.cpu) }
 
-// ratio is the median over the rounds of what the row took, divided by what its floor took in the same round; or the
-// best round of the one, divided by the best of the other.
+// ratio returns the median over the rounds of the row's value divided by its floor's value in the same round, or the
+// best round of the row divided by the best round of the floor.
 func (r *row) ratio(of func(round) float64) float64 {
 	if r.floor == nil {
 		return 1
@@ -102,7 +102,7 @@ func (r *row) ratio(of func(round) float64) float64 {
 	return figure.Median(ratios)
 }
 
-// typical is the median, or the least where that is asked for.
+// typical returns the median, or the minimum if it is requested.
 func typical[T cmp.Ordered](r *row, of func(round) T) T {
 	if !r.least {
 		return figure.MedianOf(r.rounds, of)

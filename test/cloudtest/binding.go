@@ -13,7 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Sound checks that a binding, which was made of what a cloud has answered, has addresses as the ledger knows them, and is read as it was written.
+// Sound checks that a binding, created from a cloud's response, has the ledger's form of addresses, and can be stored
+// and read without a change.
 func Sound(t *testing.T, binding network.Binding) {
 	t.Helper()
 	for _, address := range binding.Addresses {

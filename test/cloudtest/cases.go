@@ -20,7 +20,7 @@ func (s *suite) bindAgain() {
 	s.gone(a)
 }
 
-// bound binds an allocation that the ledger has as bound.
+// bound binds an allocation that is bound in the ledger.
 func (s *suite) bound(a network.Allocation) (binding network.Binding) {
 	s.Helper()
 	s.insist("binding again for "+a.Owner.Key, func() (err error) {
@@ -82,7 +82,7 @@ func (s *suite) lateRelease() {
 	s.unbind(next)
 }
 
-// endedContext checks that nothing hangs when the context has ended, and that what follows finds an order of things.
+// endedContext checks that calls with an ended context return, and that later calls succeed.
 func (s *suite) endedContext() {
 	a, ctx := s.allocation(1), ended(s.T)
 	if _, err := s.Bind(ctx, a); err == nil || errors.Is(err, network.ErrRefused) {

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloudtest is what every cloud must pass, whatever it is that stands behind it. Clouds may fail now and then, as real ones do: an
-// attempt that fails is repeated, as the service repeats it, and what then holds is what counts. Programs must not import it. Enter at Run, for
-// clouds that are told addresses, and at RunChoosing, for those that choose them.
+// Package cloudtest is the test suite for all clouds. Clouds may fail now and then: the suite repeats a failed call, as
+// the service does, and checks the final state. Programs must not import it. Start reading at Run, for clouds that bind
+// given addresses, and at RunChoosing, for clouds that choose them.
 package cloudtest
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
-// Many is how many owners come at the same time, and so how many addresses a cloud that chooses must have.
+// Many is the number of concurrent owners, and the minimum number of addresses of a cloud that chooses addresses.
 const Many = 50
 
 // Run runs the suite with allocations that have addresses; open returns an empty cloud for each test.
@@ -33,7 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) cloud.Cloud) {
 	run(t, false, open)
 }
 
-// RunChoosing runs the suite with allocations of which the cloud chooses the addresses; it has at least Many.
+// RunChoosing runs the suite with allocations whose addresses the cloud chooses. The cloud must have at least Many
+// addresses.
 func RunChoosing(t *testing.T, open func(t *testing.T) cloud.Cloud) {
 	t.Helper()
 	run(t, true, open)
@@ -58,7 +59,7 @@ type suite struct {
 	chooses bool
 }
 
-// allocation is the intent of an owner, as the ledger has it before the cloud is asked.
+// allocation returns the intent of an owner as the ledger has it before the cloud is called.
 func (s *suite) allocation(number int) network.Allocation {
 	a := network.Allocation{
 		Owner: network.Owner{Contract: "cloudtest", Key: fmt.Sprintf("claim-%d/pci-0000-27-00-%d", number, number%8)}, Pool: "pool", State: network.Intended,
@@ -74,10 +75,10 @@ func (s *suite) allocation(number int) network.Allocation {
 	return a
 }
 
-// patience is for how many attempts a cloud may fail in a row.
+// patience is the maximum number of consecutive failures of a cloud.
 const patience = 40
 
-// insist repeats what fails, as the service does.
+// insist repeats a call until it succeeds, as the service does.
 func (s *suite) insist(what string, do func() error) {
 	s.Helper()
 	var err error
@@ -92,7 +93,7 @@ func (s *suite) insist(what string, do func() error) {
 	s.Errorf("%s: %v", what, err)
 }
 
-// bind binds an allocation, and returns it as the ledger then has it.
+// bind binds an allocation, and returns it as the ledger then stores it.
 func (s *suite) bind(a network.Allocation) network.Allocation {
 	s.Helper()
 	s.insist("binding for "+a.Owner.Key, func() (err error) {
@@ -120,7 +121,8 @@ func (s *suite) unbind(a network.Allocation) {
 	s.insist("releasing for "+a.Owner.Key, func() error { return s.Unbind(s.Context(), a) })
 }
 
-// stands checks that the cloud still has a binding: another bind returns the same, and another owner gets other resources.
+// stands checks that the cloud still has a binding: another bind returns the same one, and another owner gets other
+// resources.
 func (s *suite) stands(what string, bound network.Allocation) {
 	s.Helper()
 	again := bound
@@ -134,8 +136,8 @@ func (s *suite) stands(what string, bound network.Allocation) {
 	s.unbind(other)
 }
 
-// gone checks that another owner can have the resources of a released allocation. Each cloud checks at the end of a test
-// that nothing is left in it.
+// gone checks that another owner can get the resources of a released allocation. Each cloud checks at the end of a test
+// that no binding is left.
 func (s *suite) gone(a network.Allocation) {
 	s.Helper()
 	a.Owner.Key += "-next"
@@ -146,7 +148,7 @@ func (s *suite) gone(a network.Allocation) {
 	s.unbind(s.bind(a))
 }
 
-// asText compares bindings as the ledger keeps them.
+// asText compares bindings in the ledger's form.
 var asText = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 
 func (s *suite) same(what string, want, got network.Binding) {
@@ -177,7 +179,7 @@ func (s *suite) apart(all ...network.Allocation) {
 	}
 }
 
-// together does something for many owners at the same time.
+// together calls a function for many owners concurrently.
 func together(many int, do func(number int)) {
 	var group sync.WaitGroup
 	for number := range many {
@@ -186,7 +188,7 @@ func together(many int, do func(number int)) {
 	group.Wait()
 }
 
-// ended is a context that has ended.
+// ended returns a context that has ended.
 func ended(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

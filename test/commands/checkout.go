@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// Checkout makes a folder a repository with one commit, from the files of the repository at root: those that git has,
-// and new ones that it does not ignore. The folders of Go code are left out: no documented command reads them, and they
-// have five of six files.
+// Checkout creates a repository with one commit in a folder, from the files of the repository at root: tracked files,
+// and new files that are not ignored. It omits the folders of Go code: no documented command reads them, and they
+// contain most files.
 func Checkout(ctx context.Context, root, folder string) error {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard",
 		"--", ".", ":!cmd", ":!pkg", ":!test")
@@ -33,7 +33,7 @@ func Checkout(ctx context.Context, root, folder string) error {
 	}
 	return git(ctx, folder, [][]string{
 		{"init", "--quiet"},
-		{"config", "maintenance.auto", "false"}, // which would go on in the background when the folder is removed
+		{"config", "maintenance.auto", "false"}, // otherwise gc continues in the background when the folder is removed
 		{"add", "--all"},
 		{"-c", "user.name=Graft", "-c", "user.email=graft@example.com", "commit", "--quiet", "--message=Begin"},
 		{"update-ref", begin, "HEAD"},
@@ -44,7 +44,7 @@ func Checkout(ctx context.Context, root, folder string) error {
 const begin = "refs/graft/begin"
 
 // Reset returns a repository of Checkout to its first commit, and removes all other files and working trees. It takes a
-// tenth of the time of Checkout, which it calls again after a test has removed the repository.
+// tenth of the time of Checkout, and calls Checkout if a test has removed the repository.
 func Reset(ctx context.Context, root, folder string) error {
 	err := git(ctx, folder, [][]string{
 		{"reset", "--quiet", "--hard", begin}, {"clean", "--quiet", "-d", "-x", "--force", "--force"}, {"worktree", "prune"},
@@ -69,7 +69,7 @@ func git(ctx context.Context, folder string, commands [][]string) error {
 	return nil
 }
 
-// copyFile copies a file with its permissions. One that git still lists and that has been removed is left out.
+// copyFile copies a file with its permissions. It ignores a tracked file that was removed.
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {

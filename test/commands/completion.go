@@ -17,22 +17,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Interactive is a shell at which people press the tabulator.
+// Interactive is a shell in which users press the tab key.
 type Interactive struct {
-	// Name is what `graft completion` calls it.
+	// Name is the shell's name for `graft completion`.
 	Name string
-	// Command starts it without the user's own settings.
+	// Command starts the shell without the user's own settings.
 	Command []string
-	// Setup makes it quiet, with the prompt "ready>", and loads the completion.
+	// Setup sets the prompt to "ready>" and loads the completion.
 	Setup string
 }
 
-// Bash is plain bash, without the package bash-completion.
+// Bash returns bash without the package bash-completion.
 func Bash() Interactive {
 	return Interactive{Name: "bash", Command: []string{"bash", "--noprofile", "--norc", "-i"}, Setup: bashSetup}
 }
 
-// BashCompletion is bash with the package bash-completion.
+// BashCompletion returns bash with the package bash-completion.
 func BashCompletion() Interactive {
 	return Interactive{
 		Name: "bash", Command: []string{"bash", "--noprofile", "--norc", "-i"},
@@ -43,7 +43,7 @@ func BashCompletion() Interactive {
 const bashSetup = `bind 'set enable-bracketed-paste off'; bind 'set show-all-if-ambiguous on'; bind 'set page-completions off'; ` +
 	`bind 'set completion-query-items 0'; bind 'set bell-style none'; . <(graft completion bash); PS1='ready> '`
 
-// Zsh is zsh with its own completion system switched on.
+// Zsh returns zsh with its own completion system enabled.
 func Zsh() Interactive {
 	return Interactive{
 		Name: "zsh", Command: []string{"zsh", "-f", "-i"},
@@ -52,7 +52,7 @@ func Zsh() Interactive {
 	}
 }
 
-// Fish is fish.
+// Fish returns fish.
 func Fish() Interactive {
 	return Interactive{
 		Name: "fish", Command: []string{"fish", "--no-config", "-i"},
@@ -60,12 +60,12 @@ func Fish() Interactive {
 	}
 }
 
-// patience is how long a shell may take for one answer.
+// patience is the maximum time for one response of a shell.
 const patience = time.Minute
 
-// Completion is a line with the completions that a shell offers for it.
+// Completion is a command line with the completions that a shell offers for it.
 type Completion struct {
-	// Line is what is typed before the tabulator; Offers must be on the screen then, and Not must not.
+	// Line is the text before the tab key. Offers must be on the screen afterwards, and Not must not.
 	Line        string
 	Offers, Not []string
 }
@@ -101,7 +101,7 @@ func (i Interactive) Complete(ctx context.Context, folder, bin string, c Complet
 		_, closeErr := terminal.Close(patience)
 		err = errors.Join(err, closeErr)
 	}()
-	// What is printed is typed otherwise, so that the one is not taken for the other.
+	// The typed text differs from the printed text, so that Wait does not match the input.
 	if err := terminal.Type(i.Setup + "; echo load''ed\r"); err != nil {
 		return "", err
 	}

@@ -12,20 +12,20 @@ import (
 
 // Step is a command of a console block with its expected output.
 type Step struct {
-	// Command may have several lines; Shown is how it stands in the block.
+	// Command may have several lines. Shown is its text in the block.
 	Command, Shown string
-	// Want is the output, each line with its newline. `…` stands for any text in a line, and alone on a line for any
-	// lines.
+	// Want is the output, each line with its newline. `…` matches any text in a line, and any lines if it is alone on a
+	// line.
 	Want string
-	// Status reports whether the next command shows the exit status, so that one other than 0 is no surprise.
+	// Status reports whether the next command prints the exit status, so that a status other than 0 is expected.
 	Status bool
 }
 
 // ellipsis matches any omitted text.
 const ellipsis = "…"
 
-// Steps are the commands of a console block: lines that begin with `$ `, continued after a backslash or by lines with
-// `> `.
+// Steps returns the commands of a console block: lines that begin with `$ `, continued after a backslash or by lines
+// with `> `.
 func Steps(block string) ([]Step, error) {
 	var out []Step
 	inCommand := false
@@ -58,8 +58,7 @@ func Matches(want, got string) bool {
 	return matchLines(split(want), split(got))
 }
 
-// split is a text as lines without spaces at their ends, which Markdown does not keep, and without empty ones at the
-// end.
+// split returns the lines of a text without trailing spaces, which Markdown drops, and without empty lines at the end.
 func split(text string) []string {
 	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	for i := range lines {
@@ -97,8 +96,8 @@ func matchLine(want, got string) bool {
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
 }
 
-// Update is the output as it is to stand in the block: what it wanted where that matches, and else what was got, with
-// the lines of the old text whose `…` still matches them.
+// Update returns the new output for the block: the expected one if it matches; otherwise the actual one, with the lines
+// of the old text whose `…` still matches.
 func Update(want, got string) string {
 	if Matches(want, got) {
 		return want

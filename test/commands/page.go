@@ -12,7 +12,7 @@ import (
 
 // Block is a fenced block of a Markdown page.
 type Block struct {
-	// Language is the first word behind the fence, File the second: the file that the block is the content of.
+	// Language is the first word after the fence. File is the second word: the path of the file with this content.
 	Language, File string
 	// Text is the content without the indentation of the fence, each line with its newline.
 	Text string
@@ -26,7 +26,7 @@ type Block struct {
 // fence opens or closes a block: indentation, backquotes and info string.
 var fence = regexp.MustCompile("^([ ]*)(```+|~~~+)[ ]*([^`]*)$")
 
-// Blocks are the fenced blocks of a page. A fence that is not closed is an error.
+// Blocks returns the fenced blocks of a page. It fails for a fence that is not closed.
 func Blocks(page string) ([]Block, error) {
 	var (
 		out  []Block
@@ -54,7 +54,7 @@ func Blocks(page string) ([]Block, error) {
 	return out, nil
 }
 
-// Replace is the page with other texts in some of its blocks.
+// Replace returns the page with other texts in some of its blocks.
 func Replace(page string, blocks []Block, texts map[int]string) string {
 	lines := strings.Split(page, "\n")
 	var out []string

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// Screen is what a terminal of some width shows of what is written to it, as far as command lines need one: lines that
-// wrap and never scroll away, carriage returns, moves of the cursor, erasing, and colours.
+// Screen is the visible content of a terminal of some width, as far as command lines need it: lines that wrap and never
+// scroll, carriage returns, cursor movement, erasing, and colours.
 type Screen struct {
 	width    int
 	lines    [][]cell
 	row, col int
 	style    string
-	rest     []byte // an escape sequence or a rune that is not complete yet
+	rest     []byte // an incomplete escape sequence or rune
 }
 
 // cell is a character with the parameters of its style, such as "1;31"; empty for none.
@@ -26,7 +26,7 @@ type cell struct {
 	style string
 }
 
-// NewScreen is an empty screen.
+// NewScreen returns an empty screen.
 func NewScreen(width int) *Screen { return &Screen{width: width, lines: [][]cell{nil}} }
 
 // Resize changes the width and keeps the content.
@@ -45,7 +45,7 @@ func (s *Screen) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// next takes one character or sequence and gives its length; 0 when more bytes are needed.
+// next processes one character or sequence and returns its length, or 0 if it is incomplete.
 func (s *Screen) next(data []byte) int {
 	if data[0] == 0x1b {
 		return s.escape(data)
@@ -91,7 +91,7 @@ func (s *Screen) put(char rune) {
 	s.col++
 }
 
-// escape takes a control sequence: ESC [ parameters letter. Others are dropped.
+// escape processes a control sequence: ESC [ parameters letter. It ignores others.
 func (s *Screen) escape(data []byte) int {
 	switch {
 	case len(data) < 2:
@@ -140,7 +140,7 @@ func (s *Screen) control(letter byte, parameters string) {
 	}
 }
 
-// erase empties the line from the cursor on, up to it ("1"), or as a whole ("2").
+// erase clears the line from the cursor on, up to the cursor ("1"), or completely ("2").
 func (s *Screen) erase(what string) {
 	line := s.lines[s.row]
 	for i := range line {
@@ -150,7 +150,7 @@ func (s *Screen) erase(what string) {
 	}
 }
 
-// String is the screen as text. What has a style stands between ⟨parameters⟩ and ⟨⟩.
+// String returns the text of the screen. Text with a style is between ⟨parameters⟩ and ⟨⟩.
 func (s *Screen) String() string {
 	var out strings.Builder
 	for _, line := range s.lines {

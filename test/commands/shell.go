@@ -21,16 +21,16 @@ import (
 // commandTime bounds one command.
 const commandTime = 2 * time.Minute
 
-// Shell runs commands one after the other as a person does in one terminal: the working directory, exported variables
-// and `$?` of one are there for the next.
+// Shell runs commands one after the other, like a user in one terminal: the next command sees the working directory,
+// exported variables and `$?` of the previous one.
 type Shell struct {
-	state       string // folder in which a command leaves what the next one finds
+	state       string // folder with the state that is passed to the next command
 	environment []string
 	status      int
-	left        []int // process groups in which something went on when its command had ended
+	left        []int // process groups that continued after their command had ended
 }
 
-// NewShell is a shell in a folder. State is a separate folder; environment is laid over that of the test.
+// NewShell returns a shell in a folder. State is a separate folder; environment is added to that of the test.
 func NewShell(folder, state string, environment ...string) (*Shell, error) {
 	if err := os.WriteFile(filepath.Join(state, "folder"), []byte(folder), 0o600); err != nil {
 		return nil, fmt.Errorf("preparing a shell: %w", err)
@@ -41,15 +41,15 @@ func NewShell(folder, state string, environment ...string) (*Shell, error) {
 	return &Shell{state: state, environment: append(os.Environ(), environment...)}, nil
 }
 
-// prologue puts the shell where the last command left it, and leaves at its end what the next one finds.
+// prologue restores the state of the previous command, and saves it at the end for the next one.
 const prologue = `set -o pipefail
 . "$GRAFT_TEST_STATE/variables"
 cd "$(cat "$GRAFT_TEST_STATE/folder")"
 trap 'status=$?; pwd >"$GRAFT_TEST_STATE/folder"; export -p >"$GRAFT_TEST_STATE/variables"; exit $status' EXIT
 `
 
-// Run runs a command, or several, and gives what they wrote to both outputs together, and the exit status. An error is
-// that of the shell itself, or that time ran out.
+// Run runs one or more commands, and returns their combined output and the exit status. It fails if the shell fails or
+// the time is over.
 func (s *Shell) Run(ctx context.Context, script string) (string, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
@@ -74,15 +74,15 @@ func (s *Shell) Run(ctx context.Context, script string) (string, int, error) {
 	return output.String(), s.status, nil
 }
 
-// Close ends what commands have left behind in the background.
+// Close kills background processes of the commands.
 func (s *Shell) Close() {
 	for _, group := range s.left {
-		_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended since
+		_ = syscall.Kill(-group, syscall.SIGKILL) // it may have exited before
 	}
 	s.left = nil
 }
 
-// command is a script in a process group of its own, which ends with the context.
+// command returns a script that runs in its own process group and ends with the context.
 func (s *Shell) command(ctx context.Context, script string) *exec.Cmd {
 	text := fmt.Sprintf("%s(exit %d)\n%s\n", prologue, s.status, script)
 	command := exec.CommandContext(ctx, "bash", "-c", text)
@@ -93,8 +93,8 @@ func (s *Shell) command(ctx context.Context, script string) *exec.Cmd {
 	return command
 }
 
-// RunUntil runs a command that runs until Ctrl-C: it waits until the command has printed a text, and interrupts it
-// then. The command must end by itself then; its status is not an error.
+// RunUntil runs a command that runs until Ctrl-C: it waits until the command has printed a text, and interrupts it. The
+// command must exit by itself; its status is ignored.
 func (s *Shell) RunUntil(ctx context.Context, script, text string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
@@ -107,7 +107,7 @@ func (s *Shell) RunUntil(ctx context.Context, script, text string) (string, erro
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = command.Wait() // the status after an interruption says nothing
+		_ = command.Wait() // the status after an interruption is not meaningful
 	}()
 	select {
 	case <-ended:

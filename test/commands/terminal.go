@@ -16,8 +16,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// Terminal is a program under a pseudo terminal: what it reads comes from a keyboard, what it writes goes to a screen,
-// and Ctrl-C is made a signal by the kernel.
+// Terminal is a program in a pseudo terminal: it reads from a keyboard, writes to a screen, and gets a signal from the
+// kernel for Ctrl-C.
 type Terminal struct {
 	command *exec.Cmd
 	file    *os.File
@@ -44,7 +44,7 @@ func Open(command *exec.Cmd, width int) (*Terminal, error) {
 
 func size(width int) *pty.Winsize { return &pty.Winsize{Rows: 50, Cols: uint16(width)} }
 
-// read shows what the program writes until its end, which a pseudo terminal reports as an error of reading.
+// read displays the program's output until the end, which a pseudo terminal reports as a read error.
 func (t *Terminal) read() {
 	buffer := make([]byte, 4096)
 	for {
@@ -62,8 +62,8 @@ func (t *Terminal) read() {
 	}
 }
 
-// Wait waits until the program has written a text since the last call of Wait, and gives false when it ended or time
-// ran out before.
+// Wait waits until the program has written a text since the last call of Wait. It returns false if the program exits or
+// the time is over.
 func (t *Terminal) Wait(text string, limit time.Duration) bool {
 	timer := time.AfterFunc(limit, func() {
 		t.mu.Lock()
@@ -88,7 +88,7 @@ func (t *Terminal) Wait(text string, limit time.Duration) bool {
 	}
 }
 
-// Type types a text; "\x03" is Ctrl-C, "\r" the return key, "\t" the tabulator.
+// Type types a text; "\x03" is Ctrl-C, "\r" the return key, "\t" the tab key.
 func (t *Terminal) Type(text string) error {
 	if _, err := t.file.WriteString(text); err != nil {
 		return fmt.Errorf("typing: %w", err)
@@ -96,7 +96,7 @@ func (t *Terminal) Type(text string) error {
 	return nil
 }
 
-// Resize changes the width of the terminal; the program gets a signal.
+// Resize changes the width of the terminal and signals the program.
 func (t *Terminal) Resize(width int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +114,8 @@ func (t *Terminal) Screen() string {
 	return t.screen.String()
 }
 
-// Close waits for the end of the program and gives its exit status, -1 when a signal ended it. A program that does not
-// end in time is killed, which is an error.
+// Close waits until the program has exited and returns its exit status, or -1 after a signal. It kills a program that
+// does not exit in time, and fails.
 func (t *Terminal) Close(limit time.Duration) (int, error) {
 	defer func() { _ = t.file.Close() }()
 	select {

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deployment writes the control planes of samples to an API server, as gardenlet does. Enter at Surroundings,
-// and then at ControlPlane.
+// Package deployment writes the control planes of samples to an API server, as gardenlet does. Start reading at
+// Surroundings, and then at ControlPlane.
 package deployment
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 )
 
-// Surroundings writes what is there before a control plane: the namespace and the Cluster, and what else is given.
+// Surroundings writes the objects that exist before a control plane: the namespace, the Cluster, and the given ones.
 func Surroundings(ctx context.Context, c client.Client, o sample.Options, more ...client.Object) error {
 	namespace, err := sample.Namespace(o)
 	if err != nil {

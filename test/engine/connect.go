@@ -13,10 +13,10 @@ import (
 	"strconv"
 )
 
-// Connect puts a cable between two machines: an interface of this name on each, up and without addresses. It is gone
-// when one of them is.
+// Connect connects two machines by a pair of interfaces with the given name, up and without addresses. The pair
+// disappears with either machine.
 func Connect(ctx context.Context, a, b *Machine, name string) error {
-	// The interfaces are made where they belong: none is on the machine that all this runs on, not for a moment.
+	// The interfaces are created in the machines' namespaces, so that none appears on the host.
 	if _, err := a.link(ctx, "add", name, "type", "veth", "peer", "name", name, "netns", strconv.Itoa(b.first.Process.Pid)); err != nil {
 		return fmt.Errorf("connecting two machines: %w", err)
 	}
@@ -28,8 +28,7 @@ func Connect(ctx context.Context, a, b *Machine, name string) error {
 	return nil
 }
 
-// link runs ip link in the machine's namespace of networks, and in no other of its namespaces, so that processes have
-// the numbers that they have outside.
+// link runs ip link in the machine's network namespace only, so that process IDs are those of the host.
 func (m *Machine) link(ctx context.Context, arguments ...string) (string, error) {
 	enter := append([]string{"--target", strconv.Itoa(m.first.Process.Pid), "--net", "--", "ip", "link"}, arguments...)
 	c := exec.CommandContext(ctx, "nsenter", enter...)

@@ -2,11 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine runs a real dockerd and a graft-network-provider on a machine of their own: namespaces of mounts,
-// networks and processes, in which /run/docker/plugins and all links are theirs alone, and with which every process
-// ends. The system suite, `make start-docker` and `make bench-containers` stand on it.
-//
-// It knows nothing of the product but the program's name, and leaves nothing on the machine that it runs on. Linux
-// only. Enter at [Boot], then [Machine.Dockerd] and [Machine.Provider]; [Machine.Halt] at the end, or [Machine.Reboot]
-// in the middle.
+// Package engine runs a real dockerd and a graft-network-provider on a separate machine: mount, network and process
+// namespaces with their own /run/docker/plugins and links. All processes end with the machine. The system suite, `make
+// start-docker` and `make bench-containers` use it. It knows only the name of the program, and leaves nothing on the
+// host. Linux only. Start reading at [Boot], then [Machine.Dockerd] and [Machine.Provider]; call [Machine.Halt] at the
+// end, or [Machine.Reboot] to restart.
 package engine

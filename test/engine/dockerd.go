@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 )
 
-// Image is the one that Import makes: busybox, and nothing else.
+// Image is the image of Import: busybox only.
 const Image = "graft/busybox:1"
 
 // applets are the programs of the image.
@@ -25,8 +25,8 @@ var applets = []string{"cat", "ip", "nc", "ping", "sh", "sleep", "true"}
 // Dockerd is the engine, with the command line that speaks to it.
 type Dockerd struct{ Process }
 
-// Dockerd returns a stopped dockerd. Its own networks need no iptables, and there are none beside those that are
-// made; with bridge, there is docker0, too.
+// Dockerd returns a stopped dockerd. Its networks need no iptables, and it has only the networks that tests create;
+// with bridge, also docker0.
 func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	own := "none"
 	if bridge {
@@ -35,8 +35,8 @@ func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	return m.engine("--bridge="+own, "--iptables=false", "--ip6tables=false", "--ip-forward=false")
 }
 
-// FilteringDockerd is one that has docker0 and sets up packet filters, as a dockerd does that is told nothing: where it
-// is the one that lets the machine forward, what is forwarded is dropped unless a rule lets it pass.
+// FilteringDockerd returns a dockerd with default settings: it has docker0 and sets up packet filters. If it enables
+// forwarding on the machine, forwarded packets are dropped unless a rule accepts them.
 func (m *Machine) FilteringDockerd() *Dockerd {
 	return m.engine("--iptables=true", "--ip-forward=true")
 }
@@ -63,14 +63,14 @@ func (m *Machine) engine(arguments ...string) *Dockerd {
 	return d
 }
 
-// Host is where it answers, as docker's --host wants it.
+// Host returns the address for docker's --host.
 func (d *Dockerd) Host() string { return "unix://" + filepath.Join(d.machine.Folder, "docker.sock") }
 
-// Command is docker's, as somebody types it.
+// Command returns a docker command.
 func (d *Dockerd) Command(ctx context.Context, arguments ...string) *exec.Cmd {
 	name, err := d.machine.options.find("docker")
 	if err != nil {
-		name = "docker" // which then says that it is not there
+		name = "docker" // docker then reports that dockerd is not running
 	}
 	c := exec.CommandContext(ctx, name, arguments...)
 	c.Env = append(d.machine.environment(), "DOCKER_HOST="+d.Host())
@@ -82,7 +82,7 @@ func (d *Dockerd) Do(ctx context.Context, arguments ...string) (string, error) {
 	return said(d.Command(ctx, arguments...))
 }
 
-// Import makes the image out of Debian's busybox-static.
+// Import creates the image from Debian's busybox-static.
 func (d *Dockerd) Import(ctx context.Context) error {
 	busybox, err := d.machine.options.find("busybox")
 	if err != nil {

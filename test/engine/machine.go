@@ -35,16 +35,15 @@ exec docker-init -- cat
 
 // Options configure a machine.
 type Options struct {
-	// Unprivileged machines need no root: they have a namespace of users, too, in which the caller is root, and no
-	// cgroups.
+	// Unprivileged machines need no root: they have a user namespace in which the caller is root, and no cgroups.
 	Unprivileged bool
-	// Unpacked is a folder with Debian packages that are not installed; empty: all are.
+	// Unpacked is a folder with Debian packages that are not installed; empty if all are installed.
 	Unpacked string
 }
 
-// Machine is where a dockerd and a provider run. Its folder outlives it, so that it can be booted again.
+// Machine runs a dockerd and a provider. Its folder survives, so that it can be booted again.
 type Machine struct {
-	// Folder is seen by the machine and by the one that it runs on. Sockets, logs and all that is durable is there.
+	// Folder is visible on the machine and on the host. It contains sockets, logs and all durable files.
 	Folder string
 
 	options Options
@@ -57,7 +56,7 @@ func Boot(ctx context.Context) (*Machine, error) { return Options{}.Boot(ctx) }
 
 // Boot makes a machine with a separate folder.
 func (o Options) Boot(ctx context.Context) (*Machine, error) {
-	folder, err := os.MkdirTemp("", "graft-engine-") // the names of sockets are short
+	folder, err := os.MkdirTemp("", "graft-engine-") // the path of a socket must be short
 	if err != nil {
 		return nil, fmt.Errorf("making a folder: %w", err)
 	}
@@ -71,9 +70,9 @@ func (o Options) Boot(ctx context.Context) (*Machine, error) {
 	return m, nil
 }
 
-// begin starts the first process, and waits until it has mounted everything.
+// begin starts the first process, and waits until it has mounted all file systems.
 func (m *Machine) begin(ctx context.Context) error {
-	m.first = exec.Command("/bin/sh", "-ec", boot) //nolint:noctx // it ends when its standard input does
+	m.first = exec.Command("/bin/sh", "-ec", boot) //nolint:noctx // the process exits when its standard input ends
 	m.first.Env, m.first.Dir, m.first.SysProcAttr = m.environment(), "/", m.options.attributes()
 	problems := &strings.Builder{}
 	m.first.Stderr = problems
@@ -97,7 +96,7 @@ func (m *Machine) begin(ctx context.Context) error {
 	return nil
 }
 
-// end ends every process, and with them all mounts and links.
+// end kills every process, which removes all mounts and links.
 func (m *Machine) end() error {
 	if m.first == nil {
 		return nil
@@ -109,7 +108,8 @@ func (m *Machine) end() error {
 	return err
 }
 
-// Reboot is a loss of power: all processes end at once, links and what was in /run are gone, the disk stays.
+// Reboot simulates a loss of power: all processes end at once, links and the content of /run are lost, the disk is
+// kept.
 func (m *Machine) Reboot(ctx context.Context) error {
 	if err := m.end(); err != nil {
 		return fmt.Errorf("ending the machine: %w", err)
@@ -126,15 +126,15 @@ func (m *Machine) Halt() error {
 	return errors.Join(err, os.RemoveAll(m.Folder))
 }
 
-// Root is a path of the machine as others see it, such as that of its /run.
+// Root returns the path on the host of a path of the machine, such as /run.
 func (m *Machine) Root(path string) string {
 	return fmt.Sprintf("/proc/%d/root%s", m.first.Process.Pid, path)
 }
 
-// Group is the cgroup of the machine's containers.
+// Group returns the cgroup of the machine's containers.
 func (m *Machine) Group() string { return "/" + filepath.Base(m.Folder) }
 
-// removeGroups removes the cgroups that killed containers leave behind, in each hierarchy.
+// removeGroups removes the cgroups of killed containers, in each hierarchy.
 func (m *Machine) removeGroups() error {
 	var all []string
 	for _, hierarchy := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 )
 
-// Managed is the name that networks name the managed plugin by: unlike a socket's, it has a tag.
+// Managed is the name of the managed plugin in networks: unlike the name of a socket, it has a tag.
 const Managed = "graft:latest"
 
-// Plug makes a managed plugin of a folder that hack/plugin/plugin.sh has written, and enables it. What it reads is in
-// the folder etc of the machine's, and what it keeps in the folder state.
+// Plug installs and enables a managed plugin from a folder that hack/plugin/plugin.sh has written. The plugin reads the
+// machine's folder etc, and writes the folder state.
 func (d *Dockerd) Plug(ctx context.Context, folder string, arguments ...string) error {
 	configuration, state := filepath.Join(d.machine.Folder, "etc"), filepath.Join(d.machine.Folder, "state")
 	for _, path := range []string{configuration, state} {

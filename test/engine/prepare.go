@@ -20,14 +20,14 @@ import (
 // ErrUnavailable means that dockerd is not installed and cannot be downloaded.
 var ErrUnavailable = errors.New("dockerd cannot be had")
 
-// packages are those of Debian that are needed, and programs what they have.
+// packages are the required Debian packages, and programs the programs in them.
 var (
 	packages = []string{"docker.io", "busybox-static", "iproute2"}
 	programs = []string{"docker", "dockerd", "containerd", "runc", "docker-init", "busybox", "ip"}
 )
 
-// Prepare looks for the programs, in a checkout. Those that are missing come with Debian's packages: root installs
-// them, others unpack them into a folder. It logs each step.
+// Prepare searches the programs in a checkout. Missing ones come from Debian's packages: root installs them, other
+// users unpack them into a folder. It logs each step.
 func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 	o := Options{Unprivileged: os.Geteuid() != 0}
 	if o.Unprivileged {
@@ -54,7 +54,7 @@ func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 	return o, script(ctx, out, "unpack.sh", append([]string{folder}, packages...)...)
 }
 
-// missing is the first program that is not there; empty: all are.
+// missing returns the first program that does not exist, or an empty string.
 func (o Options) missing() string {
 	for _, name := range programs {
 		path, err := o.find(name)
@@ -65,7 +65,7 @@ func (o Options) missing() string {
 	return ""
 }
 
-// static reports whether a program needs no other file: it is all that there is in a container.
+// static reports whether a program needs no other file, because a container contains only the program.
 func static(path string) bool {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func static(path string) bool {
 	return true
 }
 
-// script runs one of hack/system.
+// script runs a script of hack/system.
 func script(ctx context.Context, out io.Writer, name string, arguments ...string) error {
 	c := exec.CommandContext(ctx, filepath.Join("hack", "system", name), arguments...)
 	c.Stdout, c.Stderr = out, out

@@ -18,13 +18,12 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a process. A dockerd waits 15 seconds for each thing that it wants of a plugin that is
-// not there.
+// patience limits every wait for a process. A dockerd waits 15 seconds for each request to a plugin that does not run.
 const patience = 3 * time.Minute
 
-// Process is one program on a machine, which can be ended and started again.
+// Process is a program on a machine that can be stopped and started again.
 type Process struct {
-	// Name is that of the log in the machine's folder, without .log.
+	// Name is the name of the log file in the machine's folder, without .log.
 	Name string
 
 	machine *Machine
@@ -35,10 +34,10 @@ type Process struct {
 	ended chan struct{}
 }
 
-// Log is the path of the process's output, over all its restarts.
+// Log returns the path of the output of all runs.
 func (p *Process) Log() string { return filepath.Join(p.machine.Folder, p.Name+".log") }
 
-// Begin starts the program with additional arguments, and does not wait.
+// Begin starts the program with additional arguments, without waiting for it.
 func (p *Process) Begin(arguments ...string) error {
 	log, err := os.OpenFile(p.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -48,7 +47,7 @@ func (p *Process) Begin(arguments ...string) error {
 	c := p.machine.command(context.Background(), p.command[0],
 		append(p.command[1:len(p.command):len(p.command)], arguments...)...)
 	c.Stdout, c.Stderr = log, log
-	// A group of its own: Ctrl-C in a terminal reaches the caller only.
+	// A separate process group: Ctrl-C in a terminal reaches only the caller.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", p.Name, err)
@@ -89,17 +88,17 @@ func (p *Process) Ready(ctx context.Context) error {
 	}
 }
 
-// Tail is the end of the log.
+// Tail returns the end of the log.
 func (p *Process) Tail() string {
 	text, _ := os.ReadFile(p.Log())
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// Kill ends the program as a loss of power does, and waits for its end. Its child processes continue.
+// Kill kills the program like a loss of power, and waits until it has exited. Its child processes continue.
 func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
 
-// Stop asks the program to end, and waits until it has.
+// Stop sends SIGTERM and waits until the program has exited.
 func (p *Process) Stop() error { return p.signal(syscall.SIGTERM) }
 
 func (p *Process) signal(signal syscall.Signal) error {
@@ -119,7 +118,7 @@ func (p *Process) signal(signal syscall.Signal) error {
 	}
 }
 
-// inner is the process itself: the child of the one that has entered the machine.
+// inner returns the process ID of the program: the child of the process that has entered the machine.
 func (p *Process) inner() (int, error) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", p.pid, p.pid))

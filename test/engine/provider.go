@@ -16,27 +16,27 @@ import (
 	"path/filepath"
 )
 
-// Plugin is where dockerd looks for the driver graft, and DRANET is a socket in the machine's folder.
+// Plugin is the path at which dockerd looks for the driver graft, and DRANET is a socket in the machine's folder.
 const (
 	Plugin = "/run/docker/plugins/graft.sock"
 	DRANET = "dranet.sock"
 )
 
-// Provider is one that does not run yet. It serves Docker on the socket where dockerd finds it, and DRANET beside the
+// Provider returns a stopped provider. It serves Docker on the socket for dockerd, and DRANET on a socket next to the
 // ledger.
 func (m *Machine) Provider(program, profiles string, arguments ...string) *Process {
 	listen := []string{"--listen=docker=unix://" + Plugin, "--listen=dranet=unix://" + filepath.Join(m.Folder, DRANET)}
 	return m.Configured(program, profiles, append(listen, arguments...)...)
 }
 
-// Configured is a provider that listens where its arguments say, one of which is Plugin.
+// Configured returns a provider that listens at the addresses in its arguments, one of which is Plugin.
 func (m *Machine) Configured(program, profiles string, arguments ...string) *Process {
 	command := append([]string{
 		program, "--profiles=" + profiles, "--ledger=" + m.Ledger(), "--node=worker-1", "--metrics-address=0",
 		"--log-format=text",
 	}, arguments...)
 	return &Process{Name: "provider", machine: m, command: command, ready: func(ctx context.Context) error {
-		// No request: to be activated means something to the provider.
+		// This is not a request, because the provider treats an activation as a start of Docker.
 		connection, err := (&net.Dialer{}).DialContext(ctx, "unix", m.Root(Plugin))
 		if err != nil {
 			return err
@@ -45,10 +45,10 @@ func (m *Machine) Configured(program, profiles string, arguments ...string) *Pro
 	}}
 }
 
-// Ledger is the folder of the provider's ledger.
+// Ledger returns the folder of the provider's ledger.
 func (m *Machine) Ledger() string { return filepath.Join(m.Folder, "ledger") }
 
-// Ask posts a body to a socket, and returns the status and the body of the answer.
+// Ask posts a body to a socket, and returns status and body of the response.
 func (m *Machine) Ask(ctx context.Context, socket, path, body string) (status int, answer string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)

@@ -14,8 +14,7 @@ import (
 	"syscall"
 )
 
-// search are the folders in which programs are looked for: what is unpacked before what is installed, and Debian's
-// before others of the same name.
+// search returns the folders with programs: unpacked packages before installed ones, and Debian's before others.
 func (o Options) search() (folders []string) {
 	for _, root := range []string{o.Unpacked, "/"} {
 		for _, folder := range []string{"usr/sbin", "usr/bin", "sbin", "bin", "usr/local/sbin", "usr/local/bin"} {
@@ -27,7 +26,7 @@ func (o Options) search() (folders []string) {
 	return folders
 }
 
-// find is the path of a program.
+// find returns the path of a program.
 func (o Options) find(name string) (string, error) {
 	for _, folder := range o.search() {
 		path := filepath.Join(folder, name)
@@ -38,12 +37,12 @@ func (o Options) find(name string) (string, error) {
 	return "", fmt.Errorf("there is no %s", name)
 }
 
-// environment is that of all programs on the machine.
+// environment returns the environment of all programs on the machine.
 func (m *Machine) environment() []string {
 	search := append([]string{m.wrappers()}, m.options.search()...)
 	all := []string{"PATH=" + strings.Join(search, ":"), "HOME=" + m.Folder}
 	if m.options.Unprivileged {
-		// Where a dockerd without root has its state, and looks for plugins.
+		// The folder for the state and the plugins of a dockerd without root.
 		all = append(all, "XDG_RUNTIME_DIR=/run", "XDG_CONFIG_HOME="+filepath.Join(m.Folder, "etc"),
 			"XDG_DATA_HOME="+m.Folder)
 	}
@@ -58,7 +57,7 @@ func (m *Machine) environment() []string {
 	return all
 }
 
-// attributes are the namespaces of the first process.
+// attributes returns the namespaces of the first process.
 func (o Options) attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setpgid: true,
@@ -82,7 +81,7 @@ done
 exec "%s" "$@"
 `
 
-// wrap writes the wrapper where one is needed.
+// wrap writes the wrapper if it is needed.
 func (m *Machine) wrap() error {
 	if !m.options.Unprivileged {
 		return nil

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden is what tests share that take objects through profiles and hold the result against files: load and
-// compile profiles, apply patches, compare. Programs must not import it. Enter at Compile and Compare.
+// Package golden helps tests that apply profiles to objects and compare the results with files. Programs must not
+// import it. Start reading at Compile and Compare.
 package golden
 
 import (
@@ -24,10 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests got as what they want")
 
-// Updating reports that the tests are to write what they got, which Compare does by itself.
+// Updating reports whether tests must write their results. Compare does this by itself.
 func Updating() bool { return *update }
 
-// Compare checks that got is what the file says; with -update it writes the file.
+// Compare checks that got equals the content of the file. With -update it writes the file.
 func Compare(t testing.TB, path, got string) {
 	t.Helper()
 	if Updating() {
@@ -48,7 +48,7 @@ func Compare(t testing.TB, path, got string) {
 	}
 }
 
-// Read reads a profile with the files that it names beside it. Messages call it by the path.
+// Read reads a profile with the files that it names. Messages contain the path.
 func Read(t testing.TB, path string) source.File {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -60,7 +60,7 @@ func Read(t testing.TB, path string) source.File {
 	})
 }
 
-// Load reads profiles; what is wrong with them is fatal.
+// Load reads profiles. It fails the test for an invalid profile.
 func Load(t testing.TB, paths ...string) []*profile.Document {
 	t.Helper()
 	var files []source.File
@@ -74,7 +74,7 @@ func Load(t testing.TB, paths ...string) []*profile.Document {
 	return documents
 }
 
-// Compile makes profiles ready to run; what is wrong with them is fatal.
+// Compile compiles profiles. It fails the test for an invalid profile.
 func Compile(t testing.TB, options compiler.Options, paths ...string) *mutation.Program {
 	t.Helper()
 	program, err := compiler.Compile(Load(t, paths...), options)
@@ -84,7 +84,7 @@ func Compile(t testing.TB, options compiler.Options, paths ...string) *mutation.
 	return program
 }
 
-// Apply is the object with an RFC 6902 patch applied to it, as an API server does; no patch leaves it as it is.
+// Apply returns the object with an RFC 6902 patch applied, as an API server does, or unchanged without a patch.
 func Apply(t testing.TB, object, patch []byte) []byte {
 	t.Helper()
 	if len(patch) == 0 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Seeds lets a fuzzer begin with the contents of the files that each pattern of filepath.Match finds; one that finds
-// none is fatal.
+// Seeds adds the contents of the files that match each pattern of filepath.Match to a fuzzer. It fails if a pattern
+// matches no file.
 func Seeds(f *testing.F, patterns ...string) {
 	f.Helper()
 	for _, pattern := range patterns {

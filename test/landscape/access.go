@@ -29,13 +29,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ServiceAccountOptions describe a ServiceAccount and all that it may do.
+// ServiceAccountOptions describe a ServiceAccount and its permissions.
 type ServiceAccountOptions struct {
-	// Namespace and Name of the account; the namespace is created when it is missing.
+	// Namespace and Name of the account. A missing namespace is created.
 	Namespace, Name string
-	// ClusterRules hold everywhere.
+	// ClusterRules apply in all namespaces.
 	ClusterRules []rbacv1.PolicyRule
-	// Rules hold in the namespaces that are their keys.
+	// Rules apply in the namespaces that are their keys.
 	Rules map[string][]rbacv1.PolicyRule
 }
 
@@ -45,9 +45,9 @@ type Account struct {
 	Kubeconfig string // path of its kubeconfig file, in the landscape's folder
 }
 
-// CreateServiceAccount creates a ServiceAccount with exactly the given permissions (besides what every authenticated
-// user may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it.
-// It returns when they are active.
+// CreateServiceAccount creates a ServiceAccount with exactly the given permissions (and those of every authenticated
+// user) and a token that is valid for a day, so that a test can run a program with the permissions of its chart only.
+// It returns when the permissions are active.
 func (l *Landscape) CreateServiceAccount(ctx context.Context, options ServiceAccountOptions) (*Account, error) {
 	account, err := l.createServiceAccount(ctx, options)
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *Landscape) createServiceAccount(ctx context.Context, options ServiceAcc
 	return &Account{Config: config, Kubeconfig: path}, nil
 }
 
-// permissions gives the roles of an account and their bindings.
+// permissions returns the roles of an account and their bindings.
 func permissions(options ServiceAccountOptions) []client.Object {
 	name := options.Namespace + "-" + options.Name
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: options.Namespace, Name: options.Name}}
@@ -105,8 +105,8 @@ func permissions(options ServiceAccountOptions) []client.Object {
 	return objects
 }
 
-// enforced returns when kube-apiserver permits all that the account may do: it hears of roles and their bindings some
-// time after it has stored them.
+// enforced returns when kube-apiserver grants all permissions of the account: it caches roles and bindings, and applies
+// them some time after they were written.
 func (l *Landscape) enforced(ctx context.Context, options ServiceAccountOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -124,7 +124,7 @@ func (l *Landscape) enforced(ctx context.Context, options ServiceAccountOptions)
 	return nil
 }
 
-// questions are those to which the rules about resources answer yes.
+// questions returns the requests that the rules about resources permit.
 func questions(options ServiceAccountOptions) []authorizationv1.ResourceAttributes {
 	all := map[string][]rbacv1.PolicyRule{"": options.ClusterRules}
 	maps.Copy(all, options.Rules)
@@ -146,7 +146,7 @@ func questions(options ServiceAccountOptions) []authorizationv1.ResourceAttribut
 	return asked
 }
 
-// each gives all attributes with each of some values.
+// each returns all attributes, each combined with each of the values.
 func each(
 	of []authorizationv1.ResourceAttributes, values []string, set func(*authorizationv1.ResourceAttributes, string),
 ) (all []authorizationv1.ResourceAttributes) {
@@ -159,7 +159,7 @@ func each(
 	return all
 }
 
-// createOrUpdate writes an object as given, whether it is there or not.
+// createOrUpdate writes an object, whether it exists or not.
 func (l *Landscape) createOrUpdate(ctx context.Context, object client.Object) error {
 	err := l.client.Create(ctx, object)
 	if !apierrors.IsAlreadyExists(err) {

@@ -58,7 +58,7 @@ func findRoot() (string, error) {
 	}
 }
 
-// openLog creates the file that takes what a server prints.
+// openLog creates the file for the output of a server.
 func (l *Landscape) openLog(server string) (*os.File, error) {
 	file, err := os.Create(filepath.Join(l.folder, server+".log"))
 	if err != nil {
@@ -68,7 +68,7 @@ func (l *Landscape) openLog(server string) (*os.File, error) {
 	return file, nil
 }
 
-// lastLines gives the ends of the servers' logs, for the error of a start that failed.
+// lastLines returns the last lines of the servers' logs, for the error of a failed start.
 func (l *Landscape) lastLines() string {
 	const lines = 12
 	var text bytes.Buffer

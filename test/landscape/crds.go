@@ -28,10 +28,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// CRDs names a group of custom resource definitions that come to a seed together.
+// CRDs names a group of custom resource definitions that one component installs.
 type CRDs string
 
-// The groups, by the component that brings them.
+// The groups, by their component.
 const (
 	Extensions CRDs = "extensions" // extensions.gardener.cloud: Cluster, OperatingSystemConfig, ControlPlane …
 	Resources  CRDs = "resources"  // resources.gardener.cloud: ManagedResource
@@ -40,19 +40,19 @@ const (
 	Machines   CRDs = "machines"   // machine.sapcloud.io: MachineDeployment …
 )
 
-// AllCRDs returns every group. Those of the monitoring stack and of Istio are not among them: no webhook of a provider
-// looks at their kinds, and their schemas take kube-apiserver ten seconds.
+// AllCRDs returns every group except those of the monitoring stack and of Istio: no provider has webhooks for their
+// kinds, and their schemas take kube-apiserver ten seconds.
 func AllCRDs() []CRDs {
 	return []CRDs{Extensions, Resources, Druid, VPA, Machines}
 }
 
-// without returns all groups but those named.
+// without returns all groups except the given ones.
 func without(left []CRDs) []CRDs {
 	return slices.DeleteFunc(AllCRDs(), func(g CRDs) bool { return slices.Contains(left, g) })
 }
 
-// InstallCRDs installs groups of custom resource definitions and returns when all their kinds are served.
-// A group that is installed already is brought up to date.
+// InstallCRDs installs groups of custom resource definitions, or updates installed ones, and returns when all their
+// kinds are served.
 func (l *Landscape) InstallCRDs(ctx context.Context, groups ...CRDs) error {
 	version, err := l.version()
 	if err != nil {
@@ -73,8 +73,8 @@ func (l *Landscape) InstallCRDs(ctx context.Context, groups ...CRDs) error {
 	return l.waitForCRDs()
 }
 
-// waitForCRDs returns when discovery shows every definition that is installed. Gardener's own wait looks once a second;
-// this one does so often enough for tests.
+// waitForCRDs returns when discovery lists every installed definition. It polls more often than Gardener's own wait,
+// which polls once a second.
 func (l *Landscape) waitForCRDs() error {
 	installed := &apiextensionsv1.CustomResourceDefinitionList{}
 	if err := l.client.List(context.Background(), installed); err != nil {
@@ -91,7 +91,7 @@ func (l *Landscape) waitForCRDs() error {
 	return nil
 }
 
-// version asks kube-apiserver for its version, such as v1.34.4.
+// version returns the version of kube-apiserver, such as v1.34.4.
 func (l *Landscape) version() (string, error) {
 	asker, err := discovery.NewDiscoveryClientForConfig(l.config)
 	if err != nil {
@@ -131,7 +131,7 @@ func deploy(ctx context.Context, c client.Client, group CRDs, version string) er
 	return deployer.Deploy(ctx)
 }
 
-// newDruidCRDs does what Gardener's etcd component does, without linking that component.
+// newDruidCRDs returns the same deployer as Gardener's etcd component, without linking that component.
 func newDruidCRDs(c client.Client, version string) (component.DeployWaiter, error) {
 	manifests, err := crds.GetAll(version)
 	if err != nil {
@@ -140,8 +140,8 @@ func newDruidCRDs(c client.Client, version string) (component.DeployWaiter, erro
 	return crddeployer.New(c, slices.Collect(maps.Values(manifests)), true)
 }
 
-// managedResources defines ManagedResource. Gardener keeps its definition to itself
-// (pkg/component/gardener/resourcemanager), so this one takes any content.
+// managedResources returns a definition of ManagedResource that accepts any content, because Gardener's own definition
+// is not exported (pkg/component/gardener/resourcemanager).
 func managedResources() *apiextensionsv1.CustomResourceDefinition {
 	group, version := resourcesv1alpha1.SchemeGroupVersion.Group, resourcesv1alpha1.SchemeGroupVersion.Version
 	names := apiextensionsv1.CustomResourceDefinitionNames{

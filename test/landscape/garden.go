@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// region is the region of everything that this file makes.
+// region is the region of all objects of this file.
 const region = "region-1"
 
 // WorkerPool is the name of the worker pool of NewShoot.
 const WorkerPool = "worker"
 
 // NewShoot returns a small shoot of project "sample" for a provider type and a Kubernetes version such as 1.34.3.
-// Callers change what their case is about.
+// Callers change the fields that their case needs.
 func NewShoot(name, provider, kubernetes string) *gardencorev1beta1.Shoot {
 	return &gardencorev1beta1.Shoot{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "garden-sample"},
@@ -48,7 +48,7 @@ func NewShoot(name, provider, kubernetes string) *gardencorev1beta1.Shoot {
 	}
 }
 
-// NewSeed returns a small seed on a provider's infrastructure, with backups kept by the same provider.
+// NewSeed returns a small seed on a provider's infrastructure, with backups at the same provider.
 func NewSeed(provider string) *gardencorev1beta1.Seed {
 	return &gardencorev1beta1.Seed{
 		ObjectMeta: metav1.ObjectMeta{Name: "seed-" + provider},
@@ -62,7 +62,7 @@ func NewSeed(provider string) *gardencorev1beta1.Seed {
 	}
 }
 
-// NewCloudProfile returns a small cloud profile that is named like its provider type.
+// NewCloudProfile returns a small CloudProfile with the name of its provider type.
 func NewCloudProfile(provider string) *gardencorev1beta1.CloudProfile {
 	return &gardencorev1beta1.CloudProfile{
 		ObjectMeta: metav1.ObjectMeta{Name: provider},

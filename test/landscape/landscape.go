@@ -28,23 +28,23 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// Options say what a landscape is made of. The zero value is a whole one.
+// Options configure a landscape. The zero value is a complete one.
 type Options struct {
 	// Binaries is the folder with etcd, kube-apiserver and, optionally, kubectl.
 	// Default: .cache/tools/bin of the module that the working directory belongs to.
 	Binaries string
-	// Without names groups of custom resource definitions that are left out, as in a seed that lacks a component.
-	// [Landscape.InstallCRDs] brings them later.
+	// Without names groups of custom resource definitions that are not installed, as in a seed without a component.
+	// [Landscape.InstallCRDs] installs them later.
 	Without []CRDs
-	// Address is where kube-apiserver listens, for programs in other networks. Default: 127.0.0.1.
+	// Address is the address of kube-apiserver, for programs in other networks. Default: 127.0.0.1.
 	Address string
-	// APIServerArgs are flags of kube-apiserver by their names without dashes; they replace a default of the same name.
+	// APIServerArgs are flags of kube-apiserver, by name without dashes. They replace a default of the same name.
 	APIServerArgs map[string][]string
 	// AuditLog is a file for kube-apiserver's audit events of writing requests, with the patches of webhooks
 	// in their annotations. Default: none.
 	AuditLog string
-	// Timeout bounds the start, and then the stop, of each of the two processes. Default: two minutes; a kube-apiserver
-	// waits one for those who watch it.
+	// Timeout limits the start and the stop of each of the two processes. Default: two minutes; a kube-apiserver waits
+	// one minute for open watches.
 	Timeout time.Duration
 }
 
@@ -56,16 +56,16 @@ type Landscape struct {
 	config      *rest.Config
 	client      client.Client
 	logs        []*os.File
-	release     func() bool // ends the watch over the context that was given to Start
+	release     func() bool // stops watching the context of Start
 
 	stop    sync.Once
 	stopErr error
 	stopped chan struct{}
 }
 
-// Start brings the landscape up and returns when its kube-apiserver serves every installed kind. When ctx ends, the
-// landscape is stopped, so that a caller who binds ctx to signals leaves no process behind. Errors name what to run
-// when the programs are missing, and carry the last lines of a server that did not come up.
+// Start starts the landscape and returns when its kube-apiserver serves every installed kind. The landscape is stopped
+// when ctx ends, so that a caller with a context for signals leaves no process behind. If programs are missing, the
+// error names the command that builds them; if a server fails, the error contains its last lines.
 func Start(ctx context.Context, options Options) (*Landscape, error) {
 	binaries, err := findBinaries(options.Binaries)
 	if err != nil {
@@ -109,7 +109,7 @@ func (l *Landscape) start(ctx context.Context, options Options) error {
 	return ctx.Err()
 }
 
-// configure sets up envtest with everything in the landscape's own folder, so that one removal leaves nothing behind.
+// configure sets up envtest with all files in the landscape's own folder, so that Stop removes everything.
 func (l *Landscape) configure(ctx context.Context, options Options) error {
 	timeout := options.Timeout
 	if timeout == 0 {
@@ -155,8 +155,8 @@ func (l *Landscape) configure(ctx context.Context, options Options) error {
 	return nil
 }
 
-// place says where the servers listen. What envtest would choose is free then, and may not be when a server comes to
-// listen, some seconds later.
+// place chooses the addresses of the servers. A free port that envtest chooses may be in use when a server listens some
+// seconds later.
 func (l *Landscape) place(ctx context.Context, address string) error {
 	addresses, err := env.FreeAddresses(ctx, 3)
 	if err != nil {
@@ -171,7 +171,7 @@ func (l *Landscape) place(ctx context.Context, address string) error {
 	return err
 }
 
-// Stop ends kube-apiserver and etcd and removes their data. Further calls wait for the first and return its error.
+// Stop stops kube-apiserver and etcd and removes their data. Further calls wait for the first one and return its error.
 func (l *Landscape) Stop() error {
 	l.stop.Do(func() {
 		defer close(l.stopped)
@@ -193,23 +193,24 @@ func (l *Landscape) Stop() error {
 	return l.stopErr
 }
 
-// Stopped is closed when the landscape has been stopped, by its caller or by the end of its context.
+// Stopped returns a channel that is closed when the landscape has been stopped, by its caller or by the end of its
+// context.
 func (l *Landscape) Stopped() <-chan struct{} { return l.stopped }
 
-// Config is the configuration of an administrator's client. Each call gives a copy.
+// Config returns a copy of the configuration of an administrator's client.
 func (l *Landscape) Config() *rest.Config { return rest.CopyConfig(l.config) }
 
-// Client is an administrator's client without a cache, for every kind that Gardener keeps in a seed.
+// Client returns an administrator's client without a cache, for all kinds in a seed.
 func (l *Landscape) Client() client.Client { return l.client }
 
-// Kubeconfig is the path of an administrator's kubeconfig file, for subprocesses and for kubectl.
+// Kubeconfig returns the path of an administrator's kubeconfig file, for subprocesses and for kubectl.
 func (l *Landscape) Kubeconfig() string { return filepath.Join(l.folder, "admin.kubeconfig") }
 
-// Kubectl is the path where kubectl is if it has been built (`make tools`).
+// Kubectl returns the path of kubectl, which exists after `make tools`.
 func (l *Landscape) Kubectl() string { return filepath.Join(l.binaries, "kubectl") }
 
-// Etcd is the URL of etcd, for other API servers.
+// Etcd returns the URL of etcd, for other API servers.
 func (l *Landscape) Etcd() string { return l.environment.ControlPlane.Etcd.URL.String() }
 
-// Folder is the landscape's own folder; it is removed by [Landscape.Stop], with everything in it.
+// Folder returns the landscape's own folder, which [Landscape.Stop] removes.
 func (l *Landscape) Folder() string { return l.folder }

@@ -21,25 +21,25 @@ import (
 	podsecurity "k8s.io/pod-security-admission/api"
 )
 
-// ShootOptions describe a shoot whose control plane the seed is to hold.
+// ShootOptions describe a shoot with a control plane in the seed.
 type ShootOptions struct {
-	// Shoot is required, with a provider type. Its status.technicalID is the namespace; without one it is
+	// Shoot is required, with a provider type. Its status.technicalID is the namespace. The default is
 	// shoot--<project>--<name>, where the shoot's own namespace is garden-<project>.
 	Shoot *gardencorev1beta1.Shoot
-	// Seed and CloudProfile default to small ones of the shoot's provider: [NewSeed], [NewCloudProfile].
+	// Seed and CloudProfile have the defaults [NewSeed] and [NewCloudProfile] for the shoot's provider.
 	Seed         *gardencorev1beta1.Seed
 	CloudProfile *gardencorev1beta1.CloudProfile
-	// Extensions are the types of extensions that the shoot requires; each becomes a label of the namespace.
+	// Extensions are the types of the shoot's extensions. Each becomes a label of the namespace.
 	Extensions []string
-	// Labels are put onto the namespace last; an empty value removes a label.
+	// Labels are added to the namespace last. An empty value removes a label.
 	Labels map[string]string
-	// WithoutCluster leaves the Cluster resource out.
+	// WithoutCluster omits the Cluster resource.
 	WithoutCluster bool
 }
 
-// CreateShoot creates the namespace of a shoot's control plane, with the labels and annotations that gardenlet gives it
-// (pkg/gardenlet/operation/botanist/namespaces.go), and its Cluster resource. For a shoot that is there already, both
-// are brought up to date. It returns the name of the namespace.
+// CreateShoot creates the namespace of a shoot's control plane, with the labels and annotations of gardenlet
+// (pkg/gardenlet/operation/botanist/namespaces.go), and its Cluster resource. It updates both if the shoot exists. It
+// returns the name of the namespace.
 func (l *Landscape) CreateShoot(ctx context.Context, options ShootOptions) (string, error) {
 	if options.Shoot == nil || options.Shoot.Spec.Provider.Type == "" {
 		return "", errors.New("creating a shoot: Shoot with a provider type is required")
@@ -65,7 +65,7 @@ func (l *Landscape) CreateShoot(ctx context.Context, options ShootOptions) (stri
 	return namespace.Name, nil
 }
 
-// newNamespace gives the namespace as gardenlet writes it.
+// newNamespace returns the namespace as gardenlet writes it.
 func newNamespace(options ShootOptions) *corev1.Namespace {
 	shoot, seed := options.Shoot, options.Seed
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -98,8 +98,8 @@ func newNamespace(options ShootOptions) *corev1.Namespace {
 	return namespace
 }
 
-// annotateZones notes how much failure the control plane tolerates and in which zones it is: three for "zone", one
-// otherwise. gardenlet chooses them at random, this takes the first.
+// annotateZones adds annotations for the failure tolerance and the zones of the control plane: three zones for "zone",
+// one otherwise. gardenlet chooses them at random, this function chooses the first ones.
 func annotateZones(namespace *corev1.Namespace, shoot *gardencorev1beta1.Shoot, zones []string) {
 	wanted := 1
 	if tolerance := helper.GetFailureToleranceType(shoot); tolerance != nil {
@@ -113,7 +113,7 @@ func annotateZones(namespace *corev1.Namespace, shoot *gardencorev1beta1.Shoot, 
 	}
 }
 
-// technicalID is the name of a shoot's namespace in the seed.
+// technicalID returns the name of a shoot's namespace in the seed.
 func technicalID(shoot *gardencorev1beta1.Shoot) string {
 	if shoot.Status.TechnicalID != "" {
 		return shoot.Status.TechnicalID

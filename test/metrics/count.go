@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Count sums the counters and gauges of a name, of which the labels have at least the values given.
+// Count returns the sum of the counters and gauges with a name and at least the given label values.
 func Count(t testing.TB, gatherer prometheus.Gatherer, name string, labels map[string]string) float64 {
 	t.Helper()
 	families, err := gatherer.Gather()

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics is what tests share that are about metrics: it holds the tables of the documentation against those
-// that programs have, and counts what a program has. Enter at Documented and Count.
+// Package metrics helps tests of metrics: it compares the tables of the documentation with the metrics of programs, and
+// reads values. Start reading at Documented and Count.
 package metrics
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Documented checks that the table of a page has the metrics whose names begin with a prefix and stand in the Go files
-// of folders, each once, and no others. A name may begin with "graft_" + server, which is any server.
+// Documented checks that the table of a page has each metric with the prefix that the Go files of folders define, once,
+// and no others. A name may begin with "graft_" + server, which means any server.
 func Documented(t *testing.T, page, prefix string, folders ...string) {
 	t.Helper()
 	var there []string

@@ -20,7 +20,7 @@ import (
 
 // again runs this binary with the same arguments in namespaces of its own, and returns its exit code.
 func again(o Options) (int, error) {
-	// The child is killed when the thread that has started it ends.
+	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var refusals []error
@@ -49,10 +49,10 @@ func again(o Options) (int, error) {
 	return 1, fmt.Errorf("%w: %w", ErrRefused, errors.Join(refusals...))
 }
 
-// Command is a program that runs in namespaces of its own: with users as their root, whoever starts it; without, as
-// whom it is, which only root may. It is killed when the thread that has started it ends.
+// Command returns a command that runs a program in new namespaces. With users, the program is root in a user namespace.
+// Without, the caller must be root. The kernel kills the program when the thread that started it ends.
 func Command(o Options, users bool, program string, arguments ...string) *exec.Cmd {
-	command := exec.Command(program, arguments...) //nolint:noctx // it lasts as long as whoever starts it
+	command := exec.Command(program, arguments...) //nolint:noctx // ends with its parent
 	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if o.Processes {
 		command.SysProcAttr.Cloneflags |= unix.CLONE_NEWPID
@@ -65,7 +65,7 @@ func Command(o Options, users bool, program string, arguments ...string) *exec.C
 	return command
 }
 
-// refused reports that a program could not be started because of its namespaces.
+// refused reports whether a program could not be started because of its namespaces.
 func refused(err error) bool {
 	for _, errno := range []error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS} {
 		if errors.Is(err, errno) {
@@ -75,7 +75,7 @@ func refused(err error) bool {
 	return false
 }
 
-// enter sets up namespaces that Command has made: mounts are nobody else's, and the loopback is up.
+// enter sets up the namespaces of Command: it makes mounts private and starts the loopback interface.
 func enter(o Options) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keeping mounts to itself: %w", err)
@@ -85,8 +85,8 @@ func enter(o Options) error {
 			return fmt.Errorf("emptying %s: %w", folder, err)
 		}
 	}
-	// Folders of the kernel that show namespaces show the old ones until they are mounted anew, which a user is refused
-	// where something is mounted below.
+	// File systems that show namespaces show the old ones until they are mounted again. An unprivileged user may not
+	// mount them if another mount is below.
 	if o.Processes {
 		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			return fmt.Errorf("mounting /proc: %w", err)

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is a network of its own within the one of the tests, such as a container's or another machine's.
+// Machine is a separate network namespace within that of the tests, such as that of a container or of another machine.
 type Machine struct {
-	// File holds the network; its name under /proc is Path.
+	// File refers to the network namespace; Path is its name under /proc.
 	File *os.File
 }
 
-// NewMachine makes one, with its loopback up, which goes with the test.
+// NewMachine returns a machine with its loopback interface up. It is removed at the end of the test.
 func NewMachine(t testing.TB) *Machine {
 	t.Helper()
 	m := &Machine{}
@@ -43,14 +43,14 @@ func NewMachine(t testing.TB) *Machine {
 	return m
 }
 
-// threadNetwork is the network of the calling thread.
+// threadNetwork is the network namespace of the calling thread.
 const threadNetwork = "/proc/thread-self/ns/net"
 
-// Path is a name of the network for other programs, as long as this process lives.
+// Path returns a path of the network namespace for other programs. It is valid while this process lives.
 func (m *Machine) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), m.File.Fd()) }
 
-// Do does something in the network, on a thread that does nothing else. What it starts on other threads is not in the
-// network.
+// Do calls a function in the network namespace, on a separate thread. Other threads that it starts are not in this
+// namespace.
 func (m *Machine) Do(t testing.TB, f func() error) {
 	t.Helper()
 	if err := m.Try(f); err != nil {
@@ -58,7 +58,7 @@ func (m *Machine) Do(t testing.TB, f func() error) {
 	}
 }
 
-// Try is Do with the error that f gives.
+// Try works like Do, and returns the error of f.
 func (m *Machine) Try(f func() error) error {
 	return apart(func() error {
 		if err := unix.Setns(int(m.File.Fd()), unix.CLONE_NEWNET); err != nil {
@@ -68,13 +68,14 @@ func (m *Machine) Try(f func() error) error {
 	})
 }
 
-// apart does something on a thread that ends with it, so that whatever becomes of its namespaces disturbs nobody.
+// apart calls a function on a thread that ends afterwards, so that a change of its namespaces affects no other code.
 func apart(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == os.Getpid() {
-			// The first thread stands for the process and never ends: while this waits on it, the next is another.
+			// The first thread represents the process and never ends: while it waits here, the next thread is another
+			// one.
 			defer runtime.UnlockOSThread()
 			done <- apart(f)
 			return

@@ -2,11 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespace lets tests have the kernel for themselves: it runs a test binary again in user, network and mount
-// namespaces of its own, in which it is root, whoever started it. What a test does to interfaces there is gone when it
-// ends, however it ends.
-//
-// It is for tests alone, and knows nothing of what they test. Enter at Main.
+// Package namespace gives tests their own kernel state: it runs the test binary again in new user, network and mount
+// namespaces, in which it is root for every user. All changes of interfaces disappear when the test process ends. It is
+// for tests only, and does not know what they test. Start reading at Main.
 package namespace
 
 import (
@@ -18,39 +16,38 @@ import (
 	"testing"
 )
 
-// Options say what is the tests' own besides users, network and mounts.
+// Options are the namespaces of the tests besides users, network and mounts.
 type Options struct {
-	// Processes gives them process numbers of their own, so that all they start ends with them.
+	// Processes adds a process namespace, so that all started processes end with the tests.
 	Processes bool
-	// Empty are folders that are empty for them, such as /run, and can be written.
+	// Empty are folders that are empty and writable for the tests, such as /run.
 	Empty []string
 }
 
-// ErrRefused means that this machine does not let this user make namespaces.
+// ErrRefused means that this machine does not permit this user to create namespaces.
 var ErrRefused = errors.New("this machine lets this user make no namespaces")
 
-// inside is the variable of the environment by which a binary knows that it runs in namespaces of its own, and whether
-// they are set up.
+// inside is the environment variable that tells a binary whether it runs in new namespaces, and whether they are set
+// up.
 const (
 	inside   = "GRAFT_TEST_NAMESPACE"
 	entering = "entering"
 	entered  = "entered"
 )
 
-// powerless is the exit code of a binary that was given namespaces and no power in them, as AppArmor does it. Tests
-// have no such code.
+// powerless is the exit code of a binary that has namespaces but no capabilities in them, as with AppArmor. Tests have
+// no such code.
 const powerless = 126
 
 // Inside reports whether this process runs in namespaces that Main has made.
 func Inside() bool { return os.Getenv(inside) != "" }
 
-// without is the variable of the environment by which somebody says that tests which need a kernel are to be left out.
+// without is the environment variable that skips tests which need a kernel.
 const without = "GRAFT_TEST_WITHOUT_KERNEL"
 
-// Main is what TestMain gives to os.Exit: it runs the tests of a package in namespaces of their own. Where the machine
-// lets nobody without root do this, it says on standard error how to permit it, and fails. Only where somebody has said
-// that it is to be so (GRAFT_TEST_WITHOUT_KERNEL=1) the other tests run: those whose names do not begin with
-// TestKernel.
+// Main runs the tests of a package in new namespaces, and returns the exit code for TestMain. If the machine does not
+// permit this without root, it prints to standard error how to permit it, and fails. With GRAFT_TEST_WITHOUT_KERNEL=1
+// it runs only the tests whose names do not begin with TestKernel.
 func Main(m *testing.M, o Options) int {
 	switch os.Getenv(inside) {
 	case entering:
@@ -77,7 +74,7 @@ func Main(m *testing.M, o Options) int {
 	return m.Run()
 }
 
-// explain says what to do about a machine that refuses.
+// explain writes how to permit namespaces on this machine.
 func explain(to io.Writer, err error) {
 	fmt.Fprintf(to, `
 *** THESE TESTS NEED A NETWORK OF THEIR OWN IN THE KERNEL, AND CANNOT HAVE IT ***

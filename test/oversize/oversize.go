@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oversize writes profiles whose variables compute values as large as they can become: every function that
-// creates a value, one in the other, over annotations as large as Kubernetes allows. Tests hold with them that such
-// profiles are refused or denied, and that no program runs out of memory. Enter at Profile and Annotation.
+// Package oversize writes profiles whose variables compute values as large as possible: every function that creates a
+// value, nested, over annotations of the maximum size in Kubernetes. Tests check that such profiles are rejected or
+// denied, and that no program runs out of memory. Start reading at Profile and Annotation.
 package oversize
 
 import (
@@ -23,14 +23,14 @@ const (
 // TotalAnnotationSizeLimitB).
 const largest = 256 << 10
 
-// Annotation writes a value of the annotation, as large as the API server admits.
+// Annotation returns a value of the annotation of the maximum size that the API server accepts.
 func Annotation(seed uint64) string {
 	r := random(seed)
 	piece := []string{",", "a,", "a", "name=value;", "ü,", "\x01,", "\"\\", "a\n", `{"a":"b"},`}[r.IntN(9)]
 	return strings.Repeat(piece, (largest-len(Key))/len(piece))
 }
 
-// Profile writes a profile with up to 30 variables that use each other, and rules for the kube-controller-manager that
+// Profile returns a profile with up to 30 variables that use each other, and rules for the kube-controller-manager that
 // write them.
 func Profile(seed uint64) string {
 	w := writer{r: random(seed), known: map[kind][]string{}}
@@ -56,13 +56,13 @@ func Profile(seed uint64) string {
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// kind is a kind of values.
+// kind is a kind of value.
 type kind int
 
 const (
 	texts kind = iota
-	lists      // of texts
-	maps       // of texts by texts
+	lists      // a list of texts
+	maps       // a map of texts by text
 	kinds
 )
 
@@ -72,7 +72,7 @@ type writer struct {
 	known map[kind][]string
 }
 
-// variable writes a variable: an expression, or a text, list or map in which expressions stand.
+// variable returns a variable: an expression, or a text, list or map with expressions.
 func (w *writer) variable(of kind) string {
 	if w.r.IntN(4) > 0 {
 		return quoted("${ " + w.value(of, 3) + " }")
@@ -87,7 +87,7 @@ func (w *writer) variable(of kind) string {
 	return one
 }
 
-// value writes an expression of a kind. The depth is how many calls may stand in each other.
+// value returns an expression of a kind. The depth limits the nesting of calls.
 func (w *writer) value(of kind, depth int) string {
 	if known := w.known[of]; len(known) > 0 && (depth <= 0 || w.r.IntN(3) == 0) {
 		return known[w.r.IntN(len(known))]
@@ -100,7 +100,7 @@ func (w *writer) value(of kind, depth int) string {
 	}
 	form := forms[of][w.r.IntN(len(forms[of]))]
 	if strings.Contains(form, "(p, ") || strings.Contains(form, "v, ") {
-		depth = 1 // loops within loops would be refused for their estimated cost
+		depth = 1 // nested loops would be rejected because of their estimated cost
 	}
 	for _, hole := range []struct {
 		mark string
@@ -155,5 +155,5 @@ var forms = map[kind][]string{
 	},
 }
 
-// quoted writes a text as a scalar of YAML.
+// quoted returns a text as a YAML scalar.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

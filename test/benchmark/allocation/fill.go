@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// prepare fills a store that is empty, and lets it come to rest.
+// prepare fills an empty store and waits until its background work is finished.
 func prepare(ctx context.Context, store ledger.Store, held int) error {
 	empty, err := ledger.Empty(ctx, store)
 	if err != nil {
@@ -53,7 +53,7 @@ func settle(ctx context.Context) {
 	}
 }
 
-// fill writes a number of allocations, in large commits of many writers.
+// fill writes allocations with many concurrent writers, in large commits.
 func fill(ctx context.Context, store ledger.Store, held int) error {
 	const rows = 2 // of an allocation
 	together := ledger.Batch(store) / rows * rows
@@ -104,7 +104,7 @@ func fill(ctx context.Context, store ledger.Store, held int) error {
 	}
 }
 
-// weight is how many bytes the files of a folder, or one file, take.
+// weight returns the size of a file or of all files of a folder, in bytes.
 func weight(path string) (bytes int64, err error) {
 	err = filepath.WalkDir(path, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

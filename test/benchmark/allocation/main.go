@@ -2,14 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command allocation measures what an allocation costs: through the service, on each store of the ledger, beside the
-// same store alone. docs/benchmarks.md explains the rows and keeps a table.
-//
-// A row allocates and releases in turn, so that what is held stays the same, and counts transactions of the store; the
-// store alone makes transactions of the same rows, and is measured in the same rounds. Everything is durable. Nothing
-// here passes or fails by time.
-//
-// Enter at main; stores.go lists the stores, rows.go the measurements.
+// Command allocation measures the cost of an allocation through the service, on each store of the ledger, compared with
+// the same store without the service. docs/benchmarks.md explains the rows and has a table. Each row allocates and
+// releases in turn, so that the number of allocations stays the same, and counts transactions of the store. The store
+// alone writes the same rows in its transactions, and is measured in the same rounds. All commits are durable. Times do
+// not decide whether the command succeeds. Start reading at main; stores.go lists the stores, rows.go the measurements.
 package main
 
 import (
@@ -85,7 +82,7 @@ func (o *options) complete(stores, rows, sizes string) (err error) {
 
 func run(ctx context.Context, o options) error {
 	if o.keep = o.folder != ""; !o.keep {
-		// Not where temporary files are: that may be memory, which makes nothing durable.
+		// Not the folder for temporary files: it may be in memory, where commits are not durable.
 		const cache = ".cache"
 		if err := os.MkdirAll(cache, 0o755); err != nil {
 			return err

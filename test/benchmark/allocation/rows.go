@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// callers are how many work at a time.
+// callers are the numbers of concurrent callers.
 var callers = []int{1, 64, 256}
 
 // result is one row of the table.
@@ -29,19 +29,19 @@ type result struct {
 	store, what   string
 	held, callers int
 	rounds        []round
-	// opening says how long a store that holds so much took to be opened as a ledger, memory what that left on the heap,
-	// and disk what the store takes there before anything is measured.
+	// opening is the time to open the filled store as a ledger, memory the size of the heap afterwards, and disk the
+	// size of the store's files before the measurement.
 	opening      time.Duration
 	memory, disk int64
 }
 
-// round is what one window has shown, for one transaction.
+// round has the measurements of one round, for one transaction.
 type round struct {
 	rate, cpu, allocs float64
 	p50, p99          time.Duration
 }
 
-// cycle makes two transactions: it allocates for a name, and releases.
+// cycle makes two transactions: it allocates for a name and releases the allocation.
 type cycle func(ctx context.Context, name string) error
 
 // wanted returns the rows to measure, for all numbers of callers.
@@ -57,7 +57,7 @@ func wanted(o options, k kind, held int, order []string) (rows []*result) {
 	return rows
 }
 
-// rawOf is the store that is measured alone.
+// rawOf returns the cycle of the store without the service.
 func rawOf(store ledger.Store) ledger.Store {
 	if s, is := store.(served); is {
 		return s.beside
@@ -65,7 +65,7 @@ func rawOf(store ledger.Store) ledger.Store {
 	return store
 }
 
-// measure fills a store, and measures its transactions.
+// measure fills a store and measures its transactions.
 func measure(ctx context.Context, o options, k kind, held int) (results []*result, err error) {
 	folder := filepath.Join(o.folder, fmt.Sprintf("%s-%d", k.name, held))
 	store, err := k.open(ctx, o, folder)
@@ -118,10 +118,10 @@ func measure(ctx context.Context, o options, k kind, held int) (results []*resul
 	return append(results, opening), nil
 }
 
-// poolName is that of the pool, as in document.
+// poolName is the name of the pool in document.
 const poolName = "bench"
 
-// pool is large enough for ten million.
+// pool returns a pool of more than ten million addresses.
 func pool() ledger.Pool {
 	var b netipx.IPSetBuilder
 	prefix := netip.MustParsePrefix("10.0.0.0/8")
@@ -130,15 +130,15 @@ func pool() ledger.Pool {
 	return ledger.Pool{Name: poolName, Subnets: []ledger.Subnet{{Prefix: prefix, Dynamic: dynamic}}}
 }
 
-// nameOf is that of an owner, a claim and its device. Names are in the order of the numbers, which is how a store is
-// filled quickly.
+// nameOf returns the name of an owner: a claim and its device. Names are in the order of the numbers, because a store
+// is filled faster in this order.
 func nameOf(number uint64) string {
 	const scatter = 0x9e3779b97f4a7c15
 	return fmt.Sprintf("%08x-%04x-%04x-9%03x-%012x/pci-0000-27-00-2", uint32(number>>32), uint16(number>>16),
 		uint16(number), number*scatter>>52, number*scatter>>16)
 }
 
-// rowsOf are those of an allocation, as the ledger writes them.
+// rowsOf returns the rows that the ledger writes for an allocation.
 func rowsOf(name string, address netip.Addr) ([]ledger.Change, error) {
 	a := network.Allocation{
 		Owner: network.Owner{Contract: "dranet", Key: name}, Pool: poolName, State: network.Bound,
@@ -157,9 +157,9 @@ func holder(name string) network.Holder {
 	return network.Holder{Kind: "ResourceClaim", UID: name[:36], Device: name[37:]}
 }
 
-// bare is a cycle of the store alone, with rows of the same size.
+// bare returns a cycle of the store without the service, with rows of the same size.
 func bare(ctx context.Context, store ledger.Store, name string) error {
-	// Addresses of another family than those that are held.
+	// Addresses of another family than the allocated ones.
 	var raw [16]byte
 	copy(raw[:], name)
 	changes, err := rowsOf(name, netip.AddrFrom16(raw))

@@ -23,16 +23,16 @@ import (
 // kind is a store that can be measured.
 type kind struct {
 	name string
-	// most is how many allocations it may hold here; 0: as many as one likes.
+	// most is the maximum number of allocations in this store; 0 means no limit.
 	most int
-	// alone reports that only the store is measured, for comparison, and not the ledger on it.
+	// alone reports that the store is measured only without the ledger, for comparison.
 	alone bool
-	// database is where in its folder the rows are.
+	// database is the path of the rows in the store's folder.
 	database string
 	open     func(ctx context.Context, o options, folder string) (ledger.Store, error)
 }
 
-// stores are all of them, one a line.
+// stores are all measured stores.
 var stores = []kind{
 	{name: "file", open: openFile},
 	{name: "bbolt", open: openBolt, alone: true},
@@ -43,8 +43,8 @@ func openFile(_ context.Context, _ options, folder string) (ledger.Store, error)
 	return file.Open(folder, file.Options{})
 }
 
-// served is a store on an etcd that the benchmark starts, and stops with the store. The ledger uses the store; beside
-// has rows of the same etcd without a watch.
+// served is a store on an etcd that the benchmark starts and stops. The ledger uses the store; beside has rows in the
+// same etcd without a watch.
 type served struct {
 	*etcd.Store
 	beside  *etcd.Store
@@ -59,7 +59,7 @@ func (s served) Close() error {
 	return err
 }
 
-// openEtcd starts one etcd, with the greatest quota that its documentation recommends.
+// openEtcd starts an etcd with the largest quota that its documentation recommends.
 func openEtcd(ctx context.Context, o options, folder string) (ledger.Store, error) {
 	addresses, err := env.FreeAddresses(ctx, 2)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report writes the tables, and the ratios to the store alone and to the least that is held, line by line.
+// report writes the tables, and for each row the ratios to the store alone and to the row with the fewest allocations.
 func report(out io.Writer, results []*result) error {
 	fmt.Fprintf(out, "%d CPUs, %s\n", runtime.NumCPU(), runtime.Version())
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -70,7 +70,7 @@ func (r *result) beside(results []*result) []float64 {
 	return ratios
 }
 
-// least is the row of the same where the least is held.
+// least returns the row of the same measurement with the fewest allocations.
 func (r *result) least(results []*result) *result {
 	i := slices.IndexFunc(results, func(o *result) bool {
 		return o.store == r.store && o.callers == r.callers && o.what == r.what && o.what != "open"

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// turn is how long a row is measured before it is the next one's turn. What a store does in the background, such as
-// compactions, takes longer, and falls on all rows alike.
+// turn is the duration of one measurement of a row. Background work of a store, such as a compaction, takes longer, so
+// that it affects all rows equally.
 const turn = 200 * time.Millisecond
 
-// turns measures the rows, round for round, each time on a store that has come to rest. The store alone and the service
-// take short turns, and another one begins each time, so that the state of the store is the same for both; nothing is
-// compared with the wire, which follows.
+// turns measures the rows round by round, each time on a store without background work. The store alone and the service
+// are measured in short turns, in alternating order, so that the state of the store is the same for both. The
+// measurements over the network follow; they are not compared.
 func turns(ctx context.Context, o options, results []*result, cycles map[string]cycle) error {
 	for i := range o.rounds {
 		for _, n := range callers {
@@ -63,7 +63,7 @@ func turns(ctx context.Context, o options, results []*result, cycles map[string]
 	})
 }
 
-// split are the rows with so many callers that are compared, and the others.
+// split returns the rows with the given number of callers that are compared, and the other rows.
 func split(results []*result, callers int) (compared, apart []*result) {
 	for _, r := range results {
 		switch {
@@ -77,7 +77,7 @@ func split(results []*result, callers int) (compared, apart []*result) {
 	return compared, apart
 }
 
-// recorded writes a profile of the processors beside.
+// recorded writes a CPU profile while do runs.
 func recorded(path string, do func() error) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -98,7 +98,7 @@ type sum struct {
 	allocs    uint64
 }
 
-// add lets callers work for a time.
+// add runs callers for the given time.
 func (s *sum) add(ctx context.Context, length time.Duration, callers int, do cycle) error {
 	var (
 		group   sync.WaitGroup
@@ -132,7 +132,7 @@ func (s *sum) add(ctx context.Context, length time.Duration, callers int, do cyc
 	return ctx.Err()
 }
 
-// round is all of it, for one transaction.
+// round returns the sum divided by the number of transactions.
 func (s *sum) round() round {
 	slices.Sort(s.spans)
 	transactions := float64(2 * len(s.spans))
@@ -157,9 +157,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// cpu is the time that the processors have spent on this process.
+// cpu returns the CPU time of this process.
 func cpu() time.Duration {
 	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // which cannot fail for oneself
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail for the own process
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -36,7 +36,7 @@ profiles:
   bench: {pools: [bench]}
 `
 
-// serve answers DRANET on a socket, and returns a cycle of its calls; stop ends that.
+// serve answers DRANET on a socket, and returns a cycle of its calls. stop stops the server.
 func serve(ctx context.Context, s *service.Service) (do cycle, stop func(), err error) {
 	documents, findings := profile.LoadNetworks(source.File{Name: "bench.yaml", Data: []byte(document)})
 	if len(findings) > 0 {
@@ -46,7 +46,7 @@ func serve(ctx context.Context, s *service.Service) (do cycle, stop func(), err 
 	if len(findings) > 0 {
 		return nil, nil, findings.Err()
 	}
-	// The names of sockets are short.
+	// The path of a socket must be short.
 	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return nil, nil, err

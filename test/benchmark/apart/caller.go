@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apart has servers that are measured in a process of their own, so that their CPU time and allocations are
-// counted apart from the caller's: a command starts itself once more, with -serve. Enter at Start for the caller, and
+// Package apart runs measured servers in a separate process, so that their CPU time and allocations are counted without
+// those of the caller. The command starts itself again with the flag -serve. Start reading at Start for the caller, and
 // at Serve for the servers.
 package apart
 
@@ -21,21 +21,21 @@ import (
 	"os/exec"
 )
 
-// Servers are servers as their caller sees them.
+// Servers are the servers as seen by their caller.
 type Servers struct {
-	// URLs are where they are: of the one that Serve was told to serve, and of those that it was told of.
+	// URLs are the addresses: first that of the server started by Serve, then those passed to Serve.
 	URLs   []string
 	Client *http.Client
-	// Authority is their certificate in PEM, which signs itself.
+	// Authority is the servers' self-signed certificate in PEM.
 	Authority []byte
-	// Agent is the User-Agent of calls; without it, it is Go's own.
+	// Agent is the User-Agent of calls. The default is Go's own.
 	Agent string
 
 	command *exec.Cmd
 	input   io.Closer
 }
 
-// Start runs this program once more, as the servers: with -serve before the arguments.
+// Start runs this program again as the servers, with -serve before the arguments.
 func Start(ctx context.Context, arguments ...string) (*Servers, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -62,7 +62,7 @@ func Start(ctx context.Context, arguments ...string) (*Servers, error) {
 	return s, nil
 }
 
-// meet reads where the servers are.
+// meet reads the addresses of the servers.
 func (s *Servers) meet(output io.Reader) error {
 	var h hello
 	if err := json.NewDecoder(output).Decode(&h); err != nil {
@@ -82,15 +82,16 @@ func (s *Servers) meet(output io.Reader) error {
 	return nil
 }
 
-// NewClient calls as kube-apiserver and Karmada call webhooks: over HTTP/1.1, whose connections are kept.
+// NewClient returns a client that calls as kube-apiserver and Karmada call webhooks: over HTTP/1.1 with connections
+// that stay open.
 func NewClient(roots *x509.CertPool) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
-		MaxIdleConnsPerHost: 16, // as many as call at a time
+		MaxIdleConnsPerHost: 16, // the number of concurrent callers
 	}}
 }
 
-// Stop ends the servers and waits for them.
+// Stop stops the servers and waits until they have exited.
 func (s *Servers) Stop() {
 	_ = s.input.Close()
 	_ = s.command.Wait()

@@ -14,11 +14,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// buffers are used again, so that floors are as low as they can be.
+// buffers are reused, so that floors cost as little as possible.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Floor is the least that a webhook does: it answers with the UID that is found in a message, which the format has as
-// %q.
+// Floor returns a handler that does the minimum of a webhook: it answers with the UID of the message. The format
+// contains the UID as %q.
 func Floor(format string, uid func(body []byte) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		buffer := buffers.Get().(*[]byte)

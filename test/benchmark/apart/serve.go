@@ -27,8 +27,8 @@ type hello struct {
 	Certificate []byte
 }
 
-// Serve answers at an address of its own until in ends. It says on out where that is, and where the others are, which
-// have the same certificate.
+// Serve runs a server until in ends. It writes to out its address and those of the other servers, which have the same
+// certificate.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server, others ...string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,7 +48,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server
 	return nil
 }
 
-// NewCertificate is a certificate of the kind that Graft issues, and Gardener's secrets manager but for the elliptic
+// NewCertificate returns a certificate like those of Graft and of Gardener's secrets manager, except for the elliptic
 // curve.
 func NewCertificate() (tls.Certificate, error) {
 	made, err := signing.New(&x509.Certificate{
@@ -64,11 +64,11 @@ func NewCertificate() (tls.Certificate, error) {
 // Usage is the resource usage of a process since its start.
 type Usage struct {
 	CPU time.Duration
-	// Mallocs are how often memory was taken, and Bytes how much.
+	// Mallocs is the number of heap allocations, and Bytes their size.
 	Mallocs, Bytes uint64
 }
 
-// UsageOfProcess is that of this process.
+// UsageOfProcess returns the resource usage of this process.
 func UsageOfProcess() (Usage, error) {
 	var times syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &times); err != nil {
@@ -81,7 +81,7 @@ func UsageOfProcess() (Usage, error) {
 
 const usagePath = "/usage"
 
-// AddUsage answers what Servers.Usage asks for, at the server that Serve is given.
+// AddUsage adds the handler for Servers.Usage to a server.
 func AddUsage(mux *http.ServeMux) {
 	mux.HandleFunc(usagePath, func(w http.ResponseWriter, _ *http.Request) {
 		u, err := UsageOfProcess()

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// answers reads in the provider's log how long its answers took.
+// answers reads the durations of the provider's responses from its log.
 type answers struct {
 	path   string
 	offset int64
 }
 
-// next is how long all answers took together since it was asked before.
+// next returns the total duration of all responses since the previous call.
 func (a *answers) next() (sum time.Duration, err error) {
 	file, err := os.Open(a.path)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a *answers) next() (sum time.Duration, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasSuffix(line, "\n") {
-			break // it is being written
+			break // the line is incomplete
 		}
 		a.offset += int64(len(line))
 		var said struct{ Msg, Duration string }

@@ -4,12 +4,10 @@
 
 //go:build linux
 
-// Command containers measures what a network adds to the start and the end of a container: dockerd runs the same
-// container without a network, on its own bridges, and on Graft's networks, in turns. docs/benchmarks.md explains the
-// rows and keeps a table.
-//
-// It needs Debian's docker.io and busybox-static. Nothing here passes or fails by time. Enter at main; rows are listed
-// in rows.go.
+// Command containers measures how much time a network adds to the start and the end of a container: dockerd runs the
+// same container without a network, on its own bridges, and on Graft's networks, in turns. docs/benchmarks.md explains
+// the rows and has a table. It needs Debian's docker.io and busybox-static. Times do not decide whether the command
+// succeeds. Start reading at main; rows.go lists the rows.
 package main
 
 import (

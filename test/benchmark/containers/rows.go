@@ -21,14 +21,14 @@ import (
 // row is one network on which containers are started.
 type row struct {
 	name, network string
-	// create has the arguments of docker network create; empty: the network is there.
+	// create has the arguments of docker network create. If it is empty, the network exists.
 	create string
-	// start is how long docker run --detach took in each round, and end docker rm --force; startOwn and endOwn are what
-	// the provider took of it.
+	// start is the duration of docker run --detach in each round, and end that of docker rm --force. startOwn and
+	// endOwn are the provider's parts of them.
 	start, end, startOwn, endOwn []time.Duration
 }
 
-// rows are all measured networks. The others are compared with the first one.
+// rows returns all measured networks. The first one is the base of comparison.
 func rows() []*row {
 	return []*row{
 		{name: "none", network: "none"},
@@ -40,7 +40,7 @@ func rows() []*row {
 	}
 }
 
-// measure starts and ends a container of each row in each round, in another order each time.
+// measure starts and removes a container of each row in each round, each time in another order.
 func measure(ctx context.Context, dockerd *engine.Dockerd, answers *answers, o options) ([]*row, error) {
 	var measured []*row
 	for i, r := range rows() {
@@ -62,7 +62,7 @@ func measure(ctx context.Context, dockerd *engine.Dockerd, answers *answers, o o
 			if err := r.once(ctx, dockerd, answers); err != nil {
 				return nil, fmt.Errorf("%q: %w", r.name, err)
 			}
-			if round == 0 { // it finds nothing in memory
+			if round == 0 { // removes files from memory
 				r.start, r.end, r.startOwn, r.endOwn = nil, nil, nil, nil
 			}
 		}
@@ -72,7 +72,7 @@ func measure(ctx context.Context, dockerd *engine.Dockerd, answers *answers, o o
 	return measured, nil
 }
 
-// once is one container.
+// once starts and removes one container.
 func (r *row) once(ctx context.Context, dockerd *engine.Dockerd, answers *answers) error {
 	for _, part := range []struct {
 		took, own *[]time.Duration
@@ -95,8 +95,8 @@ func (r *row) once(ctx context.Context, dockerd *engine.Dockerd, answers *answer
 	return nil
 }
 
-// table writes what was measured. What a network adds is compared round by round, so that what else the machine does is
-// in both.
+// table writes the measurements. Each network is compared within a round, so that other load on the machine affects
+// both values.
 func table(out io.Writer, rows []*row) {
 	fmt.Fprintf(out, "| network | run, ms | the network | the provider | rm, ms | the network | the provider | n |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
@@ -123,7 +123,7 @@ func added(all, first []time.Duration) string {
 	return fmt.Sprintf("%.0f", milliseconds(quantile(more, 0.5)))
 }
 
-// spread is the median, and what nine of ten are within.
+// spread returns the median and the range of nine out of ten values.
 func spread(all []time.Duration) string {
 	return fmt.Sprintf("%.0f (%.0f to %.0f)", milliseconds(quantile(all, 0.5)), milliseconds(quantile(all, 0.05)),
 		milliseconds(quantile(all, 0.95)))

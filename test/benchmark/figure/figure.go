@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package figure is what becomes of measurements before they are printed. Enter at Median.
+// Package figure summarizes measurements. Start reading at Median.
 package figure
 
 import (
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// Median is the middle one, of two in the middle the greater. There must be one.
+// Median returns the middle value, the greater one of two. It panics without values.
 func Median[T cmp.Ordered](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]
 }
 
-// MedianOf is the median of what rounds have of something.
+// MedianOf returns the median of one value of each round.
 func MedianOf[R any, T cmp.Ordered](rounds []R, of func(R) T) T {
 	values := make([]T, len(rounds))
 	for i, r := range rounds {
@@ -29,10 +29,10 @@ func MedianOf[R any, T cmp.Ordered](rounds []R, of func(R) T) T {
 	return Median(values)
 }
 
-// Micros are microseconds.
+// Micros returns a duration in microseconds.
 func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// Processor is the name of what measures, or its architecture where the kernel does not tell.
+// Processor returns the name of the CPU, or the architecture if the kernel does not report the name.
 func Processor() string {
 	content, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(content)) {

@@ -16,15 +16,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// servers are the servers as their caller sees them.
+// servers are the servers as seen by their caller.
 type servers struct {
 	*apart.Servers
 	floor, graft string
-	// karmada calls Graft by the client library that Karmada uses.
+	// karmada calls Graft with the client library of Karmada.
 	karmada *dispatch.Dispatcher
 }
 
-// start runs this program once more, as the servers.
+// start runs this program again as the servers.
 func start(ctx context.Context) (servers, error) {
 	s, err := apart.Start(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func start(ctx context.Context) (servers, error) {
 	return servers{s, s.URLs[0], s.URLs[1], karmada}, nil
 }
 
-// check asks the floor for something, and Graft for what Karmada would take.
+// check sends a request to the floor and to Graft, and verifies Graft's answer as Karmada does.
 func (s servers) check(ctx context.Context, operation string, body []byte) error {
 	var message dispatch.ContextMessage
 	answer, err := s.Post(ctx, s.floor, body)

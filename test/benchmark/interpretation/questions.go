@@ -22,13 +22,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// uid is that of all questions.
+// uid is the UID of all requests.
 const uid = "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a"
 
-// kind is the kind that is asked about: one of Gardener's that has answers for all operations.
+// kind is the kind in all requests: one of Gardener's kinds with rules for all operations.
 var kind = interpreter.Kind{Group: "machine.sapcloud.io", Version: "v1alpha1", Kind: "MachineDeployment"}
 
-// asked are the operations that are measured, by the names that Karmada has for them.
+// asked are the measured operations, with Karmada's names.
 var asked = []struct {
 	operation interpreter.Operation
 	name      string
@@ -42,7 +42,7 @@ var asked = []struct {
 	{interpreter.Revise, "ReviseReplica"},
 }
 
-// sizes are those of the objects, in kB of 1000 bytes.
+// sizes are the sizes of the objects, in kB of 1000 bytes.
 var sizes = []int{2, 20, 200}
 
 // question is a request, and its encoded message.
@@ -90,8 +90,8 @@ func newQuestion(program *rule.Program, operation interpreter.Operation, name st
 	return q, err
 }
 
-// aggregated makes a question of a moment in which the status was aggregated before, and a replica has become ready in
-// one of two members since.
+// aggregated changes a request so that its status was aggregated before, and a replica in one of two members has become
+// ready since.
 func (q *question) aggregated(program *rule.Program, machines *machinev1alpha1.MachineDeployment) error {
 	for _, cluster := range []string{"one", "two"} {
 		status, err := reflected(machines)
@@ -116,7 +116,7 @@ func (q *question) aggregated(program *rule.Program, machines *machinev1alpha1.M
 	return err
 }
 
-// reflected is a member's reflected status of its machines, with the observed generation.
+// reflected returns a member's reflected status of its machines, with the observed generation.
 func reflected(machines *machinev1alpha1.MachineDeployment) (json.RawMessage, error) {
 	raw, err := json.Marshal(machines.Status)
 	if err != nil {
@@ -131,8 +131,8 @@ func reflected(machines *machinev1alpha1.MachineDeployment) (json.RawMessage, er
 }
 
 // newMachines returns machines whose object has about the given number of bytes, without managedFields, which Karmada
-// removes before it asks. Of the bytes above 2 kB, a tenth are failed machines, and the rest are annotations of the
-// machines.
+// removes before its requests. Of the bytes above 2 kB, a tenth are failed machines, and the others are annotations of
+// the machines.
 func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, error) {
 	m := &machinev1alpha1.MachineDeployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind},
@@ -188,7 +188,7 @@ func fill(m *machinev1alpha1.MachineDeployment, size int) error {
 	return nil
 }
 
-// failure is a machine that has failed.
+// failure returns a failed machine.
 func failure(number int) *machinev1alpha1.MachineSummary {
 	name := fmt.Sprintf("shoot--acme--live-worker-1-z1-%d", number)
 	return &machinev1alpha1.MachineSummary{

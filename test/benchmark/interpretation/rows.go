@@ -23,18 +23,18 @@ type row struct {
 	rounds          []round
 }
 
-// round is one round of a row, each way that there is.
+// round has the measurements of one round of a row.
 type round struct {
-	// floor and graft are servers: how long their caller waits, and what they use themselves.
+	// floor and graft are the costs of requests to the servers: the caller's waiting time, and the servers' own usage.
 	floor, graft cost
-	// client is the whole round trip of Karmada's client to Graft: encoding, TLS, decoding and checking. Its CPU time is
-	// the caller's.
+	// client is the round trip of Karmada's client to Graft: encoding, TLS, decoding and verification. Its CPU time is
+	// that of the caller.
 	client cost
-	// work is Graft without the network; hand and generated are scripts in Karmada's machine.
+	// work is Graft without the network; hand and generated are scripts in Karmada's Lua machine.
 	work, hand, generated cost
 }
 
-// cost is what one answer takes.
+// cost is the cost of one answer.
 type cost struct {
 	took, cpu time.Duration
 	allocs    float64
@@ -42,7 +42,7 @@ type cost struct {
 
 func (r *row) name() string { return fmt.Sprintf("%s, %d kB", r.Operation, r.kilobytes) }
 
-// prepare makes the rows, and checks that all ways answer, and as they should.
+// prepare creates the rows and checks that all ways give the correct answers.
 func prepare(ctx context.Context, s servers, w *work, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, a := range asked {
@@ -92,12 +92,12 @@ func (r *row) measure(ctx context.Context, s servers, w *work, window time.Durat
 	return nil
 }
 
-// repeat does something until the window is over, at least once.
+// repeat calls a function until the window is over, at least once.
 func repeat(window time.Duration, used func() (apart.Usage, error), do func() error) (cost, error) {
-	if err := do(); err != nil { // connections and memory are there afterwards
+	if err := do(); err != nil { // opens connections and allocates buffers before the measurement
 		return cost{}, err
 	}
-	runtime.GC() // collecting the garbage of the way before is not part of the cost
+	runtime.GC() // collects the garbage of the previous measurement
 	before, err := used()
 	if err != nil {
 		return cost{}, err

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
-// serve is the floor and Graft, each at an address, until the input ends.
+// serve runs the floor and Graft, each at its own address, until the input ends.
 func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	certificate, err := apart.NewCertificate()
 	if err != nil {
@@ -43,7 +43,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return errors.Join(err, <-ended)
 }
 
-// newGraft is the server of graft-resource-interpreter with the profiles that are part of it.
+// newGraft returns the server of graft-resource-interpreter with its built-in profiles.
 func newGraft(ctx context.Context, certificate tls.Certificate) (*server.Server, error) {
 	program, err := newProgram()
 	if err != nil {
@@ -66,7 +66,7 @@ func newProgram() (*rule.Program, error) {
 	return program, findings.Err()
 }
 
-// newFloor answers with one validating pass over the message, by the settings of Graft's server.
+// newFloor returns a server with the settings of Graft's server that makes one validating pass over the message.
 func newFloor(certificate tls.Certificate) *http.Server {
 	mux := http.NewServeMux()
 	apart.AddUsage(mux)

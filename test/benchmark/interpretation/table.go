@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/figure"
 )
 
-// report writes the tables, and the ratios row by row.
+// report writes the tables, and the ratios of each row.
 func report(out io.Writer, rows []*row) {
 	fmt.Fprintf(out, "%s, %d CPUs, %s\n", figure.Processor(), runtime.NumCPU(), runtime.Version())
 	fmt.Fprint(out, "\n| over the network | kB sent | F1 µs | graft µs | × F1 | F1 server CPU µs | graft server CPU µs | F1 allocs | graft allocs |\n"+
@@ -57,22 +57,22 @@ func (r *row) trips() float64 {
 	return r.median(func(o round) float64 { return ratio(o.graft.took, o.floor.took) })
 }
 
-// scripts is the CPU time of generated scripts, divided by that of scripts that are written by hand.
+// scripts returns the CPU time of generated scripts, divided by that of hand-written scripts.
 func (r *row) scripts() float64 {
 	return r.median(func(o round) float64 { return ratio(o.generated.cpu, o.hand.cpu) })
 }
 
-// works is the CPU time of Graft's work, divided by that of scripts that are written by hand.
+// works returns the CPU time of Graft's work, divided by that of hand-written scripts.
 func (r *row) works() float64 {
 	return r.median(func(o round) float64 { return ratio(o.work.cpu, o.hand.cpu) })
 }
 
-// calls is the round trip of Karmada's client, divided by a script that is written by hand.
+// calls returns the round trip of Karmada's client, divided by the time of a hand-written script.
 func (r *row) calls() float64 {
 	return r.median(func(o round) float64 { return ratio(o.client.took, o.hand.took) })
 }
 
-// ratio divides; what took less than the clock shows took its smallest step.
+// ratio divides two durations. A duration below the resolution of the clock counts as one step of it.
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, time.Microsecond)) }
 
 func (r *row) micros(of func(round) time.Duration) float64 {

@@ -25,15 +25,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
-// work is compared without a network: Graft's handler, scripts that Graft generates from the same profiles, and scripts
-// that are written by hand.
+// work compares without a network: Graft's handler, scripts that Graft generates from the same profiles, and
+// hand-written scripts.
 type work struct {
 	program *rule.Program
 	handler http.Handler
 	// generated and handwritten compare the answers of scripts with those of the rules.
 	generated, handwritten *luatest.Pair
 	scripts, hand          lua.Customizations
-	// machine runs scripts as Karmada does, which compiles them for each question.
+	// machine runs scripts as Karmada does, which compiles them for each request.
 	machine *luatest.Machine
 }
 
@@ -86,8 +86,8 @@ func (w *work) close() {
 	w.machine.Close()
 }
 
-// brokenOff is in what is said of a script that took longer than Karmada waits: a second, which large objects reach on
-// a machine that does much else.
+// brokenOff is part of the error of a script that exceeds Karmada's time limit of a second. Large objects exceed it on
+// a busy machine.
 const brokenOff = "context deadline exceeded"
 
 // check compares the answers of the rules with those of both kinds of scripts.
@@ -104,7 +104,7 @@ func (w *work) check(r interpreter.Request) error {
 	return nil
 }
 
-// answer is the codec and the rules, all but the network.
+// answer runs the codec and the rules, without the network.
 func (w *work) answer(body []byte) error {
 	d := discard{header: http.Header{}}
 	w.handler.ServeHTTP(&d, &http.Request{
@@ -117,7 +117,7 @@ func (w *work) answer(body []byte) error {
 	return nil
 }
 
-// script answers by a script. What is broken off has cost what it did until then.
+// script runs a script. The cost of an interrupted script is the cost until its interruption.
 func (w *work) script(c lua.Customizations, r interpreter.Request) error {
 	_, err := w.machine.Answer(c, r)
 	if err != nil && strings.Contains(err.Error(), brokenOff) {

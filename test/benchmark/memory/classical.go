@@ -22,11 +22,10 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// classicalPath is where the classical manager takes admissions.
+// classicalPath is the path of admissions of the classical manager.
 const classicalPath = "/webhook"
 
-// classical is a manager as an extension has it that is built on Gardener's library, with a webhook that reads the
-// Cluster and nothing else.
+// classical is a manager of an extension on Gardener's library, with a webhook that only reads the Cluster.
 type classical struct {
 	kubeconfig, certificates string
 	port                     int
@@ -55,7 +54,7 @@ func (c *classical) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The controllers of an extension start this informer, if its webhooks do not.
+	// The controllers of an extension start this informer if its webhooks do not.
 	if _, err := mgr.GetCache().GetInformer(ctx, &extensionsv1alpha1.Cluster{}); err != nil {
 		return err
 	}

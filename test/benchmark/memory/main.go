@@ -2,14 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command memory measures what shoots cost the extension in memory and at its start, beside a manager that reads
-// Clusters in the classical way: an informer that keeps them as they are, and the decoder of Gardener's library.
-//
-// Each runs as its own process against one seed. The Clusters and namespaces of the seed are generated, because a real
-// etcd could not hold them; a real kube-apiserver answers everything else. No result depends on time limits, and the
-// command does not know how the extension reads.
-//
-// Start reading at main. seed.go has the seed, classical.go the classical manager, and measure.go the measurements.
+// Command memory measures the memory and the start time that shoots cost the extension, compared with a manager that
+// reads Clusters in the classical way: an informer that stores them unchanged, and the decoder of Gardener's library.
+// Each program is a separate process and uses the same seed. The Clusters and namespaces of the seed are generated,
+// because a real etcd could not store them; a real kube-apiserver answers all other requests. No result depends on time
+// limits, and the command does not know how the extension reads. Start reading at main. seed.go has the seed,
+// classical.go the classical manager, and measure.go the measurements.
 package main
 
 import (
@@ -23,7 +21,7 @@ import (
 	"strings"
 	"syscall"
 
-	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
+	// Must precede all imports of Gardener's packages: one of them prints a line at the start of the program.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
 	"github.com/go-logr/logr"

@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// row is one program with a number of shoots.
+// row has the measurements of one program with a number of shoots.
 type row struct {
 	shoots  int
 	program string
@@ -33,16 +33,16 @@ type row struct {
 	none bool
 	// ready is the time from the start of the process until /readyz succeeds.
 	ready time.Duration
-	// In bytes: resident once Clusters are listed, after admissions to a hundred shoots and to all of them, the most of
-	// all, and what lives on the heap in the end.
+	// In bytes: the resident memory after the list of Clusters, after admissions of a hundred shoots and of all shoots,
+	// the peak, and the live heap at the end.
 	filled, hundred, all, most, live int64
-	// first is the median of the first admission to a shoot, and again of another one soon after.
+	// first is the median duration of the first admission of a shoot, and again that of the next one soon after.
 	first, again time.Duration
-	// got is how many Clusters were got one by one.
+	// got is the number of Clusters that were read one by one.
 	got int64
 }
 
-// callers is how many admissions there are at one time.
+// callers is the number of concurrent admissions.
 const callers = 4
 
 func (o options) measure(ctx context.Context, land *landscape.Landscape, itself string) ([]row, error) {
@@ -76,7 +76,7 @@ func (o options) measure(ctx context.Context, land *landscape.Landscape, itself 
 	return rows, nil
 }
 
-// available is how much memory the machine has left.
+// available returns the free memory of the machine.
 func available() int64 {
 	content, _ := os.ReadFile("/proc/meminfo")
 	return kilobytes(content, "MemAvailable:")
@@ -94,7 +94,7 @@ func (r *row) measure(ctx context.Context, s *seed, program starter, review func
 	if _, err := p.wait(ctx, "Clusters are listed", func() bool { return s.listed.Load() > 0 }); err != nil {
 		return err
 	}
-	time.Sleep(time.Second) // what was listed is decoded
+	time.Sleep(time.Second) // the listed Clusters are decoded
 	if r.filled, _, err = p.resident(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (r *row) measure(ctx context.Context, s *seed, program starter, review func
 	return err
 }
 
-// admit sends an admission for each shoot, of a hundred also a second one, and looks at the memory after those.
+// admit sends an admission for each shoot, and a second one for a hundred shoots, and measures the memory after them.
 func (r *row) admit(ctx context.Context, p *process, shoots int, review func(string) []byte) error {
 	begin := min(shoots, 100)
 	first, err := p.admitAll(ctx, 0, begin, review)
@@ -187,7 +187,7 @@ func (p *process) admit(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// newReview makes reviews of the creation of an object, for the namespaces of shoots.
+// newReview returns a function that creates reviews of the creation of an object, for the namespaces of shoots.
 func newReview(file string) (func(namespace string) []byte, error) {
 	object, err := os.ReadFile(file)
 	if err != nil {

@@ -15,18 +15,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 )
 
-// nameFormat makes the name of a shoot's namespace.
+// nameFormat is the format of the namespace of a shoot.
 const nameFormat = "shoot--acme--s%05d"
 
 var apiVersions = map[string]string{"Cluster": "extensions.gardener.cloud/v1alpha1", "Namespace": "v1"}
 
-// seedObjects are what the Clusters and namespaces of all shoots are made of: of each, the parts between the places
-// where names stand.
+// seedObjects are templates of the Clusters and namespaces of all shoots: the parts between the occurrences of the
+// name.
 type seedObjects struct {
 	cluster, clusterMetadata, namespace, namespaceMetadata [][]byte
 }
 
-// newObjects makes a Cluster as gardenlet writes it, with a CloudProfile of this size, and the namespace.
+// newObjects returns templates of a Cluster as gardenlet writes it, with a CloudProfile of the given size, and of the
+// namespace.
 func newObjects(size int) (seedObjects, error) {
 	name := fmt.Sprintf(nameFormat, 0)
 	options := sample.Options{Namespace: name, HighAvailability: true}
@@ -59,7 +60,7 @@ func newObjects(size int) (seedObjects, error) {
 	return objects, nil
 }
 
-// templates are an object as an API server stores it, and its metadata, split where the name stands.
+// templates returns an object as an API server stores it, and its metadata, split at the name.
 func templates(object any, name string) (whole, metadata [][]byte, err error) {
 	raw, err := json.Marshal(object)
 	if err != nil {
@@ -82,7 +83,7 @@ func templates(object any, name string) (whole, metadata [][]byte, err error) {
 	return bytes.Split(raw, []byte(name)), bytes.Split(partial, []byte(name)), err
 }
 
-// fields are the managed fields of an object without a schema: each list is one.
+// fields returns the managed fields of an object without a schema: each list is one field.
 func fields(value any) map[string]any {
 	found := map[string]any{}
 	members, _ := value.(map[string]any)
@@ -92,7 +93,7 @@ func fields(value any) map[string]any {
 	return found
 }
 
-// shootSize is that of a Shoot with a few worker pools and its status, in bytes.
+// shootSize is the size of a Shoot with a few worker pools and its status, in bytes.
 const shootSize = 12_000
 
 // age adds conditions to a Shoot until it has its size.
@@ -111,7 +112,7 @@ func age(raw []byte) ([]byte, error) {
 	return json.Marshal(&shoot)
 }
 
-// grow adds machine types and versions of images to a CloudProfile until it has its size.
+// grow adds machine types and image versions to a CloudProfile until it has its size.
 func grow(raw []byte, size int) ([]byte, error) {
 	var profile gardencorev1beta1.CloudProfile
 	if err := json.Unmarshal(raw, &profile); err != nil {

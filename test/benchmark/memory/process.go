@@ -23,10 +23,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// patience is how long a program may take to become ready.
+// patience is the maximum time until a program is ready.
 const patience = 10 * time.Minute
 
-// process is a program that runs, with its addresses.
+// process is a running program with its addresses.
 type process struct {
 	command *exec.Cmd
 	begun   time.Time
@@ -38,9 +38,9 @@ type process struct {
 	client *http.Client
 }
 
-// spawn starts a program; it is ended by end.
+// spawn starts a program. end stops it.
 func (p *process) spawn(path string, arguments ...string) error {
-	p.command = exec.Command(path, arguments...) //nolint:noctx // end gives it time
+	p.command = exec.Command(path, arguments...) //nolint:noctx // end waits for the exit
 	p.command.Stdout, p.command.Stderr = &p.output, &p.output
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p.exited = make(chan struct{})
@@ -65,7 +65,7 @@ func (p *process) end() {
 	}
 }
 
-// wait asks until something is so, and returns how long the program has run by then.
+// wait polls until a condition is true, and returns the time since the start of the program.
 func (p *process) wait(ctx context.Context, what string, so func() bool) (time.Duration, error) {
 	for time.Since(p.begun) < patience && ctx.Err() == nil {
 		select {
@@ -97,7 +97,7 @@ func (p *process) fetch(ctx context.Context, address string) ([]byte, error) {
 	return apart.Do(http.DefaultClient, request)
 }
 
-// trust makes the client that calls the webhook as kube-apiserver does.
+// trust creates the client that calls the webhook as kube-apiserver does.
 func (p *process) trust(bundle []byte) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
@@ -107,7 +107,7 @@ func (p *process) trust(bundle []byte) error {
 	return nil
 }
 
-// resident is the memory that the process has now, and the most that it ever had, in bytes.
+// resident returns the current and the maximum resident memory of the process, in bytes.
 func (p *process) resident() (now, most int64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *process) live(ctx context.Context) (int64, error) {
 	return 0, errors.New("no metric says what is on the heap")
 }
 
-// kilobytes is a line of /proc in bytes; 0 without it.
+// kilobytes returns the value of a line of /proc in bytes, or 0 without the line.
 func kilobytes(content []byte, name string) int64 {
 	for line := range strings.Lines(string(content)) {
 		if rest, ok := strings.CutPrefix(line, name); ok {

@@ -19,14 +19,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// starter starts one of the programs against a seed.
+// starter starts one of the programs with a seed.
 type starter struct {
 	name  string
 	start func(context.Context, *seed) (*process, error)
-	// bundle is the CA bundle by which kube-apiserver would trust the webhook.
+	// bundle returns the CA bundle with which kube-apiserver trusts the webhook.
 	bundle func(context.Context, *seed, *process) ([]byte, error)
-	// budget is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less,
-	// it is not started.
+	// budget is the memory in bytes that a shoot needs while Clusters are listed. The program is not started if less is
+	// free.
 	budget int64
 }
 
@@ -34,7 +34,7 @@ func (o options) starters(land *landscape.Landscape, itself string) []starter {
 	return []starter{
 		{name: "Graft", start: o.startGraft, bundle: func(ctx context.Context, _ *seed, p *process) ([]byte, error) { return registered(ctx, land, p) }},
 		{
-			// The answer, as it is read and as it is decoded.
+			// The response in its encoded and its decoded form.
 			name: "classical", budget: 4 * int64(o.size),
 			start: func(ctx context.Context, s *seed) (*process, error) { return startClassical(ctx, s, itself) },
 			bundle: func(_ context.Context, s *seed, _ *process) ([]byte, error) {
@@ -44,8 +44,8 @@ func (o options) starters(land *landscape.Landscape, itself string) []starter {
 	}
 }
 
-// startGraft runs the extension with the profiles of the benchmark of admissions. More requests a second are allowed
-// than by default, only so that all shoots are soon through.
+// startGraft runs the extension with the profiles of the benchmark of admissions. It allows more requests per second
+// than the default, to admit all shoots in less time.
 func (o options) startGraft(ctx context.Context, s *seed) (*process, error) {
 	at, err := env.NewExtension(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ shutdown: {delay: 0s, timeout: 10s}
 		"--kubernetes-versions=~1.33", "--log-level=error")...)
 }
 
-// registered is the CA bundle of the extension's registration, which also has the path at which the process is called.
+// registered returns the CA bundle of the extension's registration, and sets the path of the webhook.
 func registered(ctx context.Context, land *landscape.Landscape, p *process) ([]byte, error) {
 	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
 	if err := land.Client().List(ctx, list); err != nil {

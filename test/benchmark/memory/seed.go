@@ -33,19 +33,19 @@ const (
 	namespacesPath = "/api/v1/namespaces"
 )
 
-// seed is an API server with so many shoots. It lists, gets and watches their Clusters and namespaces; nothing ever
-// changes there. What else it is asked, a real kube-apiserver answers.
+// seed is an API server with a number of shoots. It answers lists, gets and watches of their Clusters and namespaces,
+// which never change. A real kube-apiserver answers all other requests.
 type seed struct {
 	shoots int
 	seedObjects
 
-	folder string // with kubeconfig, tls.crt and tls.key
+	folder string // contains kubeconfig, tls.crt and tls.key
 	server *http.Server
-	// listed counts lists of Clusters that were answered, and got the Clusters that were asked for one by one.
+	// listed counts lists of Clusters, and got counts Clusters that were read one by one.
 	listed, got atomic.Int64
 }
 
-// newSeed serves until it is closed.
+// newSeed returns a running seed. It serves until it is closed.
 func newSeed(ctx context.Context, shoots int, objects seedObjects, behind *rest.Config) (*seed, error) {
 	s := &seed{shoots: shoots, seedObjects: objects}
 	target, err := url.Parse(behind.Host)
@@ -106,10 +106,10 @@ func (s *seed) close() {
 	_ = os.RemoveAll(s.folder)
 }
 
-// write is how an object of a shoot is written, or its metadata alone.
+// write writes an object of a shoot, or only its metadata.
 type write func(to *bytes.Buffer, shoot int, metadataOnly bool)
 
-// many answers a list as a kube-apiserver does from its cache, all at once, and a watch without events.
+// many answers a list as kube-apiserver does from its cache, and a watch without events.
 func (s *seed) many(kind string, write write, count *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -142,7 +142,7 @@ func (s *seed) many(kind string, write write, count *atomic.Int64) http.HandlerF
 	}
 }
 
-// one answers for one object.
+// one answers a request for one object.
 func (s *seed) one(write write, count *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var shoot int

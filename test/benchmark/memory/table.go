@@ -15,7 +15,7 @@ const header = `| shoots | program | ready, s | resident: listed, MB | 100 admit
 |---|---|---|---|---|---|---|---|---|---|---|
 `
 
-// report writes the table, and the growth for each shoot between two counts of shoots.
+// report writes the table, and the growth per shoot between two numbers of shoots.
 func report(out io.Writer, rows []row) error {
 	var text strings.Builder
 	text.WriteString(header)
@@ -42,7 +42,7 @@ func report(out io.Writer, rows []row) error {
 	return err
 }
 
-// growth is how many thousand bytes a shoot adds.
+// growth returns the thousands of bytes that a shoot adds.
 func (r row) growth(before row, of func(row) int64) float64 {
 	return float64(of(r)-of(before)) / float64(r.shoots-before.shoots) / 1000
 }

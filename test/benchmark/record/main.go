@@ -2,12 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command record writes the objects that the benchmarks send into test/benchmark/testdata: a kube-apiserver Deployment
-// and an OperatingSystemConfig as Gardener's component code writes them, defaulted by a real kube-apiserver and with
-// the managedFields of gardenlet and of a controller. They are kept so that every run measures the same bytes, and
-// needs no kube-apiserver.
-//
-// Run it with `go run ./test/benchmark/record` in the root of the repository, after `make tools`. Enter at run.
+// Command record writes the objects of the benchmarks into test/benchmark/testdata: a kube-apiserver Deployment and an
+// OperatingSystemConfig from Gardener's component code, with the defaults of a real kube-apiserver and the
+// managedFields of gardenlet and of a controller. The objects are stored so that every run measures the same bytes and
+// needs no kube-apiserver. Run `go run ./test/benchmark/record` in the root of the repository, after `make tools`.
+// Start reading at run.
 package main
 
 import (
@@ -73,10 +72,10 @@ func run(ctx context.Context, folder string) error {
 	)
 }
 
-// smallConfig is the OperatingSystemConfig of a worker pool with its biggest files left out, those of the kubelet not,
-// until it has the size for which the goals stand.
+// smallConfig returns the OperatingSystemConfig of a worker pool without its largest files, except those of the
+// kubelet, until it has the size for which the goals are defined.
 func smallConfig(objects []sample.Object) (*extensionsv1alpha1.OperatingSystemConfig, error) {
-	const size = 14_500 // and some more by managedFields
+	const size = 14_500 // managedFields add some more
 	for _, object := range objects {
 		config, ok := object.Object.(*extensionsv1alpha1.OperatingSystemConfig)
 		if !ok || config.Spec.Purpose != extensionsv1alpha1.OperatingSystemConfigPurposeReconcile {
@@ -105,7 +104,7 @@ func smallConfig(objects []sample.Object) (*extensionsv1alpha1.OperatingSystemCo
 	return nil, errors.New("the sample has no OperatingSystemConfig of purpose reconcile")
 }
 
-// record creates the object as gardenlet, sets its status as a controller, and keeps what the server then answers.
+// record creates the object as gardenlet, sets its status as a controller, and stores the server's response.
 func record(ctx context.Context, land *landscape.Landscape, object client.Object, path, file string) error {
 	c := land.Client()
 	if err := c.Create(ctx, object, client.FieldOwner("gardenlet")); err != nil {
@@ -130,7 +129,7 @@ func record(ctx context.Context, land *landscape.Landscape, object client.Object
 	return os.WriteFile(file, append(bytes.TrimSpace(raw), '\n'), 0o644)
 }
 
-// get reads the bytes that the server writes, which a client's decoding would lose.
+// get reads the bytes of the server's response, because decoding would lose some of them.
 func get(ctx context.Context, config *rest.Config, path string) ([]byte, error) {
 	caller, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds is what tests share that are about the kinds of tests of profiles (pkg/workbench/golden): it finds and
-// runs what is in testdata, and holds what is said of it against files. Programs must not import it. Enter at Find,
-// Failing, Wrong and FuzzTable.
+// Package kinds helps the tests of the kinds of profile tests (pkg/workbench/golden): it finds and runs tests in
+// testdata, and compares their messages with files. Programs must not import it. Start reading at Find, Failing, Wrong
+// and FuzzTable.
 package kinds
 
 import (
@@ -19,7 +19,7 @@ import (
 	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// Find finds the tests of a kind below paths; what is wrong with them is fatal.
+// Find finds the tests of a kind below paths. It fails the test for an invalid one.
 func Find(t testing.TB, kind golden.Kind, paths ...string) *golden.Found {
 	t.Helper()
 	found, err := golden.Find([]golden.Kind{kind}, paths...)
@@ -29,7 +29,7 @@ func Find(t testing.TB, kind golden.Kind, paths ...string) *golden.Found {
 	return found
 }
 
-// Run runs what was found, by a clock that stands.
+// Run runs tests with a fixed clock.
 func Run(t testing.TB, found *golden.Found) []golden.Result {
 	t.Helper()
 	if err := golden.Prepare(t.Context(), found.Cases); err != nil {
@@ -43,7 +43,7 @@ func Run(t testing.TB, found *golden.Found) []golden.Result {
 	return results
 }
 
-// Written is what people read of results, also of those that pass.
+// Written returns the report on results, including those that pass.
 func Written(t testing.TB, results []golden.Result) string {
 	t.Helper()
 	var out strings.Builder
