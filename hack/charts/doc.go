@@ -2,6 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package charts has tests that render every chart with all values in the folder values. The folder schema has what the schemas
-// of values say in addition to values.yaml; hack/reference writes the schemas.
+// Package charts has tests that render every chart with each file of values in the folder values. The folder schema has
+// the parts of the charts' JSON Schemas that values.yaml does not show; hack/reference generates the schemas from both.
 package charts

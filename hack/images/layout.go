@@ -60,7 +60,7 @@ func writeTar(out io.Writer, at time.Time, files map[string]file) error {
 	}
 	archive := tar.NewWriter(out)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		// The type is that of a folder where the name ends in a slash.
+		// A name that ends in a slash is a folder.
 		header := &tar.Header{Name: name, Mode: all[name].mode, Size: int64(len(all[name].data)), ModTime: at, Format: tar.FormatPAX}
 		if err := archive.WriteHeader(header); err != nil {
 			return err
@@ -72,7 +72,7 @@ func writeTar(out io.Writer, at time.Time, files map[string]file) error {
 	return archive.Close()
 }
 
-// manifest is a manifest with the type of an artifact, which v1.Manifest lacks.
+// manifest is an OCI manifest with the type of an artifact, which v1.Manifest lacks.
 type manifest struct {
 	v1.Manifest
 	ArtifactType string `json:"artifactType,omitempty"`
@@ -138,7 +138,7 @@ func describe(of partial.Describable) (*v1.Descriptor, error) {
 	return &v1.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}, nil
 }
 
-// published is an image or artifact, and where it is published.
+// published is an image or artifact with its place in the registry.
 type published struct {
 	artifact interface {
 		mutate.Appendable

@@ -86,7 +86,7 @@ func programs() []program {
 // options are the parsed flags.
 type options struct {
 	root, out, charts, push string
-	// platforms are those of images, cli those of the archives of the command line.
+	// platforms are the platforms of images, cli those of the command-line archives.
 	platforms, cli []string
 	programs       []program
 	source         source
@@ -196,7 +196,7 @@ func readSource(ctx context.Context, root string) (source, error) {
 	return source{version: strings.TrimSpace(string(version)), revision: revision, time: time.Unix(epoch, 0).UTC()}, nil
 }
 
-// output runs a command and returns its trimmed output. The error has what the command wrote to standard error.
+// output runs a command and returns its trimmed output. The error contains the command's standard error.
 func output(command *exec.Cmd) (string, error) {
 	var problems strings.Builder
 	command.Stderr = &problems
@@ -229,7 +229,7 @@ func (s source) flags() string {
 // binaries is a folder with the programs of one platform, and the folders of the modules that they link.
 type binaries struct {
 	folder, platform string
-	modules          map[string]string // folders by module path; that of Go itself is under std
+	modules          map[string]string // folders by module path; Go's library has the path std
 }
 
 // build compiles programs for a platform into a folder. The binaries contain no local paths and no state of git.

@@ -27,15 +27,15 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// part is a module that is in an image.
+// part is a module in an image.
 type part struct {
 	module, version string
-	// texts are its licences and notices by the names of their files; licence is what they say, in the words of SPDX.
+	// texts has the licences and notices by file name; licence is their SPDX expression.
 	texts   map[string][]byte
 	licence string
 }
 
-// bundleModule is where CA certificates come from: Mozilla's, as the authors of Go follow them.
+// bundleModule contains Mozilla's CA certificates, maintained by the Go authors.
 const bundleModule = "golang.org/x/crypto/x509roots/fallback"
 
 const bundleNotice = `The CA certificates are those of Mozilla's NSS (certdata.txt), under the Mozilla Public License 2.0: https://mozilla.org/MPL/2.0/.
@@ -46,7 +46,7 @@ Their source is at https://hg.mozilla.org/projects/nss/file/tip/lib/ckfw/builtin
 func certificates() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
-		if root.Constraint == nil { // a file cannot say conditions
+		if root.Constraint == nil { // a file of certificates cannot express constraints
 			out.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 		}
 	}
@@ -118,10 +118,10 @@ func (o options) parts(p program, b *binaries, programs []binary) ([]part, error
 	return out, nil
 }
 
-// licenceFile matches the names that licences and notices have.
+// licenceFile matches the file names of licences and notices.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents|unlicense)([-._].*)?$`)
 
-// readLicences reads those at the top of a module.
+// readLicences reads the licences and notices in the root folder of a module.
 func readLicences(folder string) (map[string][]byte, error) {
 	if folder == "" {
 		return nil, nil
@@ -144,7 +144,7 @@ func readLicences(folder string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// known are the identifiers of SPDX that are believed; texts of others are left to people.
+// known reports whether an SPDX identifier is accepted without a review. Other licences need a review.
 func known(id string) bool {
 	return slices.Contains([]string{
 		"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC0-1.0", "ISC", "MIT", "MPL-2.0", "Unlicense", "Zlib",
@@ -178,7 +178,7 @@ func judge(texts map[string][]byte) string {
 // spdxType is the media type of SPDX in JSON.
 const spdxType = "application/spdx+json"
 
-// unknown is the word of SPDX for what is not known.
+// unknown is SPDX's value for an unknown licence.
 const unknown = "NOASSERTION"
 
 // spdx returns the SPDX document of an image: its programs and their modules.
@@ -238,7 +238,7 @@ func (p part) spdx() *spdx.Package {
 	}
 }
 
-// notInIDs matches what identifiers of SPDX cannot have.
+// notInIDs matches characters that SPDX identifiers cannot have.
 var notInIDs = regexp.MustCompile(`[^A-Za-z0-9.-]`)
 
 func spdxID(kind, name string) common.ElementID {

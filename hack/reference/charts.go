@@ -27,8 +27,7 @@ const (
 type chartValues struct {
 	problem
 	root string
-	// common has fragments by name, said the chart's fragments by the path of the value, such as
-	// vpa.updateMode.
+	// common has fragments by name; said has the chart's fragments by the path of the value, such as vpa.updateMode.
 	common, said map[string]object
 	used         map[string]bool
 }

@@ -273,7 +273,7 @@ func quoteEmpty(values []string) []string {
 	return quoted
 }
 
-// shapeWords returns a type of Kubernetes and which of its fields are meant.
+// shapeWords returns the name of a Kubernetes type and its permitted fields.
 func shapeWords(t operation.Type) string {
 	said := "fields of " + code(t.Of.Name())
 	switch {

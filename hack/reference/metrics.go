@@ -109,8 +109,8 @@ func (m metric) ofServers() []metric {
 	return all
 }
 
-// constructor matches the functions that create metrics. The name of a metric tells whether a description is that of a counter or of
-// a gauge.
+// constructor matches the functions that create metrics. The name of a metric decides whether NewDesc describes a
+// counter or a gauge.
 var constructor = regexp.MustCompile(`(?i)^(?:.*\.)?(?:new)?(counter|gauge|histogram|desc)(?:vec)?$`)
 
 // metricsIn returns the metrics of a file: from constructors with options, and from functions with a name and a

@@ -22,7 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// documented returns the writer of a page about a kind of documents: a head, and what write says after the heading of the fields.
+// documented returns the writer of a page about a kind of document: the head of the page, the heading of the fields,
+// and the output of write.
 func documented(file, intro string, write func(*bytes.Buffer, *Schema)) func(*bytes.Buffer) error {
 	return func(out *bytes.Buffer) error {
 		schema, err := readSchema(file)
@@ -71,7 +72,7 @@ func writeOthers(out *bytes.Buffer, s *Schema) {
 	}
 }
 
-// groups has names by a text that they share.
+// groups has names by their common text.
 type groups struct {
 	order []string
 	names map[string][]string

@@ -2,11 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command start demonstrates the extension: it starts a real etcd and kube-apiserver and the extension, deploys the control
-// plane of a shoot as Gardener writes it, and compares what is stored with the profiles (graft diff --live). A difference, or an
-// object that is denied, ends the program with status 1. `make start` builds and runs it.
-//
-// It is a demonstration and a check of a work tree, not part of the product. Start reading at show.
+// Command start demonstrates the extension: it starts a real etcd, a kube-apiserver and the extension, deploys the
+// control plane of a shoot as Gardener writes it, and compares the stored objects with the profiles (graft diff
+// --live). The program exits with status 1 for a difference or a denied object. `make start` builds and runs it. It is
+// a demonstration and a check of a work tree, not part of the product. Start reading at show.
 package main
 
 import (

@@ -99,16 +99,16 @@ type Trunk struct {
 // State is the state of an allocation.
 type State string
 
-// The states of an allocation. A row is written before the cloud is asked, so that a crash at any time leaves something to
-// complete or to undo.
+// The states of an allocation. A row is written before the cloud is called, so that after a crash at any time a server
+// can complete the work or undo it.
 const (
 	// Intended: it is selected and reserved; the cloud may or may not have it.
 	Intended State = "intended"
 	// Bound: the cloud has it.
 	Bound State = "bound"
-	// Releasing: the owner has given it back; the cloud may still have it.
+	// Releasing: the owner has released it; the cloud may still have it.
 	Releasing State = "releasing"
-	// Quarantined: the cloud has confirmed the release; it is not given out before the end of its quarantine.
+	// Quarantined: the cloud has confirmed the release. The resource is not allocated before the end of its quarantine.
 	Quarantined State = "quarantine"
 )
 
@@ -119,7 +119,7 @@ type Allocation struct {
 	State State  `json:"state"`
 	// Addresses are of different families, at most one of each.
 	Addresses []netip.Addr `json:"addresses"`
-	// MAC is empty where the pool gives none, and VLAN is 0.
+	// MAC is empty if the pool has no MAC addresses, and VLAN is 0 if it has no VLANs.
 	MAC   HardwareAddr `json:"mac,omitempty"`
 	VLAN  uint16       `json:"vlan,omitempty"`
 	Trunk Trunk        `json:"trunk,omitzero"`
@@ -127,8 +127,9 @@ type Allocation struct {
 	Since time.Time `json:"since"`
 	// Holder is the object that the owner represents.
 	Holder Holder `json:"holder,omitzero"`
-	// Together is, while it is intended, the first of the owners that were asked for in one request with this one, and are given all or nothing; zero
-	// where there was one only, and in rows that were written before there was this field.
+	// Together is set while the allocation is intended: the first owner of the request that contained several owners,
+	// which are allocated all or none. It is zero for a request with one owner, and in rows of versions without this
+	// field.
 	Together Owner `json:"together,omitzero"`
 	// Quotas are the quotas of the pool that it counts for, such as namespace/default.
 	Quotas []string `json:"quotas,omitempty"`
@@ -141,8 +142,8 @@ type Allocation struct {
 	Generation uint64 `json:"generation,omitempty"`
 	// Worker is the server that binds or releases it. Other servers leave it alone while that one holds its lease.
 	Worker string `json:"worker,omitempty"`
-	// BindUntil is the time until which a call that binds it may still have an effect in the cloud; zero if the outcome of all calls is known.
-	// The allocation is gone only after an unbind that succeeded later.
+	// BindUntil is the time until which a pending bind call may still have an effect in the cloud; zero if the outcome
+	// of all calls is known. The allocation may be deleted only after an unbind that succeeded later.
 	BindUntil time.Time `json:"bindUntil,omitzero"`
 	// Request is the number of an intended allocation's request for several owners, and 0 for a request of one owner.
 	// If the allocations do not fit into one commit, the first one keeps it when it is bound before the rest.

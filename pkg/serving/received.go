@@ -50,7 +50,7 @@ type received struct {
 	// counted is the number of counted bytes, marked the number at markedAt.
 	counted, marked int64
 	markedAt        time.Time
-	// waits is true while the body waits for room instead of its client. displaced is true if another request
+	// waits is true while the body waits for buffer space instead of its client. displaced is true if another request
 	// has its place, behind if its work continues without a client, and gone after its resources were released.
 	waits, displaced, behind, gone bool
 	// ended is closed when the body is displaced.

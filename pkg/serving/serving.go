@@ -52,7 +52,7 @@ func Serve(
 	defer cancel()
 	if server.Shutdown(ending) != nil {
 		to.Info("Aborting unfinished requests")
-		_ = server.Close() // what it closes is open no longer
+		_ = server.Close() // closed connections are not counted as open any more
 	}
 	if err == nil {
 		err = <-failed

@@ -23,8 +23,8 @@ var ErrBroken = errors.New("contract broken")
 // dataPath is where the contract has the claim mounted into the etcd container.
 const dataPath = "/var/etcd/data"
 
-// Exemption reports whether a rule has given a reason for writing a flag of the target's own container, or, with an
-// empty flag, for putting environment variables, Secrets or ConfigMaps into it.
+// Exemption reports whether a rule gives a reason for writing a flag of the target's own container. With an empty flag,
+// it reports this for adding environment variables, Secrets or ConfigMaps.
 type Exemption func(flag string) bool
 
 // Protect compares the protected parts of an object's document with their state before the edits. It considers only the

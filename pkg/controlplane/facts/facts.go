@@ -224,7 +224,7 @@ var (
 // LookupScope reports whether the objects of a kind live in namespaces.
 type LookupScope string
 
-// The scopes. The scope of a kind from a profile is unknown until the API server was asked.
+// The scopes. The scope of a kind from a profile is unknown until the API server has reported it.
 const (
 	ScopeUnknown    LookupScope = ""
 	ScopeNamespaced LookupScope = "Namespaced"

@@ -112,7 +112,7 @@ func waits(e *extensionsv1alpha1.Extension) bool {
 	return last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded
 }
 
-// check returns a description of what is missing for the control plane in a namespace, or an empty string.
+// check returns a description of the missing webhooks for the control plane in a namespace, or an empty string.
 func (g *Gate) check(ctx context.Context, name string) string {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

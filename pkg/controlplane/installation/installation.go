@@ -77,7 +77,7 @@ const RuntimeNamespacePrefix = "runtime-extension-"
 type Installation struct {
 	// Name is the name of the program.
 	Name string
-	// Config is the component configuration, overridden by the given flags.
+	// Config is the component configuration, overridden by the flags that are set.
 	Config *configv1alpha1.ControllerConfiguration
 	// Kubeconfig and Master locate the cluster; both are empty in a Pod of the cluster.
 	Kubeconfig, Master string
@@ -99,7 +99,7 @@ type Installation struct {
 	ClientCA []byte
 	// ManagedResource is deleted first when the installation is removed; it may be empty.
 	ManagedResource client.ObjectKey
-	// HeartbeatNamespace and HeartbeatSeconds are those of the heartbeat Lease; no heartbeat without a namespace.
+	// HeartbeatNamespace and HeartbeatSeconds configure the heartbeat Lease. There is none without a namespace.
 	HeartbeatNamespace string
 	HeartbeatSeconds   int32
 }

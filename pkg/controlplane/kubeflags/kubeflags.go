@@ -347,7 +347,7 @@ type Table struct {
 	// Releases are the releases that were asked, one for each of Versions.
 	Releases []string `json:"releases"`
 	Versions []Minor  `json:"versions"`
-	// Messages are those of deprecated flags, which many share.
+	// Messages are the messages of deprecated flags. Many flags share one.
 	Messages []string `json:"messages"`
 	// Flags are by component and name.
 	Flags map[string]map[string]FlagRow `json:"flags"`
@@ -356,7 +356,7 @@ type Table struct {
 	Gates map[string]map[string]string `json:"gates"`
 	// Plugins are the admission plugins of kube-apiserver, by name.
 	Plugins map[string]PluginHistory `json:"plugins"`
-	// Fields are those of the KubeletConfiguration, by path.
+	// Fields are the fields of the KubeletConfiguration, by path.
 	Fields map[string]FieldHistory `json:"fields"`
 }
 

@@ -128,7 +128,7 @@ type Permission struct {
 	// Profile and Lookup name the lookup; Position is where it names its object.
 	Profile, Lookup string
 	Position        source.Position
-	// Group and Resource are those of the object.
+	// Group and Resource are the group and the resource of the object.
 	Group, Resource string
 	// Namespace is the only namespace that the lookup reads. It is empty for the namespace of each control plane, and
 	// for cluster-scoped objects.

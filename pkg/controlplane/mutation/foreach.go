@@ -182,7 +182,7 @@ func (v itemView) ResolveName(name string) (any, bool) {
 	return v.Variables.ResolveName(name)
 }
 
-// Parent implements the CEL activation; ResolveName asks the parent itself.
+// Parent implements the CEL activation; ResolveName queries the parent itself.
 func (v itemView) Parent() operation.Variables { return nil }
 
 // PlanForEach plans the rule for each of its items. It fails if the list of items, a condition or a value cannot be

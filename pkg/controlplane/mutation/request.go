@@ -66,8 +66,8 @@ type Request struct {
 	// Document and OldDocument are the scanned Object and OldObject if the caller has scanned them, and otherwise nil.
 	// The admission edits Document.
 	Document, OldDocument *document.Document
-	// ObserveUntil is the time at which observed rules are given up, to leave time for the response. If zero, they run
-	// until the context ends.
+	// ObserveUntil is the time at which observed rules are interrupted, to leave time for the response. If zero, they
+	// run until the context ends.
 	ObserveUntil time.Time
 }
 

@@ -65,7 +65,7 @@ type containerEdits struct {
 	Container string        `json:"container"`
 }
 
-// decodeEdits decodes edits. If names are given directly as arguments, the finding names their place.
+// decodeEdits decodes edits. If names are written directly as arguments, the finding has their place.
 func decodeEdits(arguments source.Node, path string, into any) source.Findings {
 	findings := source.Decode(arguments, path, into)
 	fields := arguments.Fields()
@@ -100,8 +100,8 @@ type compiler struct {
 	value func(n source.Node, path string) (Value, source.Findings)
 	// check judges a name; nil: every name that is not empty will do.
 	check func(name string) string
-	// rule is that of a name that check refuses, and known are the names that there are; nil: any that is written as such
-	// names are.
+	// rule is the rule of findings for names that check rejects, and known are the possible names. If known is nil, any
+	// name of the right form is possible.
 	rule  func(name string) source.Rule
 	known []string
 	apply func(o *target.Object, name string, v Resolved) error

@@ -284,7 +284,7 @@ func (f *fieldCompiler) append(n source.Node, at string) {
 	}
 }
 
-// appendItem adds a write for an item, or for an expression that gives a list of them.
+// appendItem adds a write for an item, or for an expression that returns a list of items.
 func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, several bool) {
 	if f.check != nil {
 		if problem := f.check(p, false); problem != "" {

@@ -145,7 +145,7 @@ func compileFileContent(c *Context, a fileArguments, arguments source.Node, at s
 }
 
 // compileTextOrFile returns the text of content, or the text of the file named by contentFrom, in which ${ } has no
-// meaning. It returns nil if neither is given.
+// meaning. It returns nil if neither is set.
 func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
 	switch {
 	case !content.Absent() && !contentFrom.Absent():

@@ -65,7 +65,7 @@ type Value struct {
 
 // escape writes values so that systemd reads them back. The zero value writes them as they are.
 type escape struct {
-	// computed escapes the result of an expression, given the text before it.
+	// computed escapes the result of an expression that follows the text before.
 	computed func(before, computed string) (string, error)
 	// whole escapes the whole text; nil does not escape it.
 	whole func(string) string
@@ -250,7 +250,7 @@ const (
 	List Form = "list"
 	// Mapping is a mapping of names that the profile chooses to Items.
 	Mapping Form = "mapping"
-	// Fields is a mapping with the given Fields.
+	// Fields is a mapping with fixed Fields.
 	Fields Form = "fields"
 	// Shape is a value that Kubernetes decodes as the type Of: all its members, or only Values, except Without, plus
 	// Fields.
@@ -269,13 +269,13 @@ type Type struct {
 	Computed bool
 	// Values lists the values of a String or the members of a Shape; nil means any.
 	Values []string
-	// Without are members of a Shape, or names in a Mapping, that cannot be given.
+	// Without are members of a Shape, or names in a Mapping, that cannot be set.
 	Without []string
 	// Names matches the names in a Mapping; nil means any.
 	Names *regexp.Regexp
 	// Items is the type of each entry of a List or Mapping.
 	Items *Type
-	// Fields are the members of Fields, and those of a Shape that Kubernetes does not know.
+	// Fields are the members of Fields, and additional members of a Shape that Kubernetes does not have.
 	Fields []Argument
 	// Of is the Go type of a Shape.
 	Of reflect.Type

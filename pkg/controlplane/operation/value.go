@@ -419,8 +419,8 @@ var errLineBreak = errors.New("the value has a line break, which would start ano
 // execLine is a text that ends in a command of a unit, with the lines that continue it.
 var execLine = regexp.MustCompile(`(?:^|[\r\n])[ \t]*Exec[A-Za-z]*[ \t]*=(?:\\\r?\n|[^\r\n])*$`)
 
-// inUnitText escapes the results of expressions in the text of a unit or a drop-in, behind its first section. An
-// expression before it gives the text itself.
+// inUnitText escapes the results of expressions in the text of a unit or a drop-in, after its first section. An
+// expression before the first section returns text of the unit itself.
 var inUnitText = escape{computed: func(before, computed string) (string, error) {
 	if !begun.MatchString(before) {
 		return computed, nil

@@ -28,7 +28,7 @@ import (
 )
 
 // apiServer deploys the kube-apiserver with the values of gardenlet (pkg/gardenlet/operation/botanist/kubeapiserver.go
-// and pkg/component/shared/kubeapiserver.go, which is not imported for the monitoring stack behind it).
+// and pkg/component/shared/kubeapiserver.go, which would import the monitoring stack).
 func (p *plane) apiServer(ctx context.Context) error {
 	images, err := p.apiServerImages()
 	if err != nil {

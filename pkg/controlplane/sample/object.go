@@ -26,7 +26,7 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// The names of the contract's targets, as Object.Target gives them.
+// The names of the contract's targets, as in Object.Target.
 const (
 	TargetKubeAPIServer               = "kube-apiserver"
 	TargetKubeAPIServerService        = "kube-apiserver-service"
@@ -127,8 +127,8 @@ const (
 	gardenerVersion = "v1.136.2"
 )
 
-// normalize replaces the two things that components take from their surroundings: the clock, and the version of the
-// program, which is in the paths and texts of the node agent.
+// normalize replaces the two values that components take from their environment: the time, and the version of the
+// program, which occurs in paths and texts of the node agent.
 func normalize(o client.Object) error {
 	if annotations := o.GetAnnotations(); annotations[v1beta1constants.GardenerTimestamp] != "" {
 		annotations[v1beta1constants.GardenerTimestamp] = timestamp
@@ -171,7 +171,7 @@ func normalizeContent(content *extensionsv1alpha1.FileContentInline) error {
 	return nil
 }
 
-// replaceVersion knows the version by the name of the node agent's file, so that no other version is taken for it.
+// replaceVersion recognizes the version by the file name of the node agent, so that it replaces no other version.
 func replaceVersion(s string) string {
 	return strings.ReplaceAll(s, "config-"+version.Get().GitVersion+".yaml", "config-"+gardenerVersion+".yaml")
 }

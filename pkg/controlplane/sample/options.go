@@ -33,7 +33,7 @@ const (
 type Options struct {
 	// Kubernetes is the version of the shoot, "1.31.0" to "1.34.x". Default "1.34.2".
 	Kubernetes string
-	// HighAvailability asks for failure tolerance of type zone, which also makes the VPN highly available.
+	// HighAvailability sets the failure tolerance to zone, which also makes the VPN highly available.
 	HighAvailability bool
 	// IPv6 makes the shoot's networks IPv6 only.
 	IPv6 bool
@@ -49,8 +49,9 @@ type Options struct {
 	Provider, SeedProvider, BackupProvider string
 	// Annotations are set on the Shoot.
 	Annotations map[string]string
-	// InfrastructureConfig and ControlPlaneConfig are the Shoot's provider configurations, WorkerConfig is that of its first
-	// worker pool, CloudProfileConfig that of the CloudProfile and SeedConfig that of the Seed, each as JSON; nil: there is none.
+	// InfrastructureConfig and ControlPlaneConfig are the Shoot's provider configurations, WorkerConfig is that of its
+	// first worker pool, CloudProfileConfig that of the CloudProfile, and SeedConfig that of the Seed. Each is JSON, or
+	// nil if it is not set.
 	InfrastructureConfig, ControlPlaneConfig, WorkerConfig, CloudProfileConfig, SeedConfig []byte
 	// Edit, when not nil, changes the Shoot after it was defaulted and before anything is computed from it. It must give
 	// the same result each time.

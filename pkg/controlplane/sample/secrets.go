@@ -31,8 +31,8 @@ type secrets struct {
 var _ secretsmanager.Interface = (*secrets)(nil)
 
 // authorities are the secrets that gardenlet generates before any component is deployed
-// (pkg/gardenlet/operation/botanist/secrets.go); those of a certificate authority come as a bundle unless one asks for
-// the current one.
+// (pkg/gardenlet/operation/botanist/secrets.go). A component gets the bundle of a certificate authority unless it
+// requests the current certificate.
 var authorities = []string{
 	"ca", "ca-client", "ca-etcd", "ca-etcd-peer", "ca-front-proxy", "ca-kubelet", "ca-metrics-server", "ca-vpn",
 	"service-account-key",
@@ -99,7 +99,7 @@ func (s *secrets) fixed(name, class string) *corev1.Secret {
 	}
 }
 
-// dataFor gives the data that components read back when they deploy.
+// dataFor returns the data that components read during their deployment.
 func dataFor(config secretsutils.ConfigInterface) map[string][]byte {
 	switch c := config.(type) {
 	case *secretsutils.StaticTokenSecretConfig:

@@ -80,7 +80,7 @@ const (
 // Form is a kind of object as which a target is found; one target may have had several in the history of Gardener.
 type Form struct {
 	Group, Version, Kind, Resource string
-	// Name is the name of the object; empty: any. Where the target is Other it may be a beginning, with a * behind.
+	// Name is the name of the object; empty means any name. For an Other target, a name that ends in * is a prefix.
 	Name string
 	// Parts are the parts that objects of this form have.
 	Parts Part

@@ -178,8 +178,8 @@ func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) erro
 	return nil
 }
 
-// generate generates missing or expiring certificates, and removes old ones. Names, lifetimes and rotation are
-// those of Gardener's library, so that its Secrets stay in use.
+// generate generates missing or expiring certificates, and removes old ones. Names, lifetimes and rotation are the same
+// as in Gardener's library, so that its Secrets stay in use.
 func (c Certificates) generate(ctx context.Context, to client.Client) error {
 	sm, err := secretsmanager.New(ctx, logf.FromContext(ctx).WithName("secretsmanager"), clock.RealClock{}, to, c.identity(),
 		secretsmanager.Config{CASecretAutoRotation: true}, c.Namespace)
@@ -245,10 +245,10 @@ func (s *servingCertificate) write(ctx context.Context, from client.Reader) erro
 // skew is the tolerated difference of clocks, as for Kerberos (RFC 4120, 8.2).
 const skew = 5 * time.Minute
 
-// dropFuture deletes CAs and certificates with an issue time in the future, which remain after a clock was
-// ahead and was corrected: clients reject them until then, and Gardener's library does not replace them. The
-// time must also be in the future for the API server; if only this machine's clock is behind, nothing is
-// deleted. It deletes only the objects that it has read, not new ones of the same name.
+// dropFuture deletes CAs and certificates with an issue time in the future, which remain after a wrong clock was
+// corrected: clients reject them until then, and Gardener's library does not replace them. The time must also be in the
+// future for the API server; if only this machine's clock is slow, nothing is deleted. It deletes only the objects that
+// it has read, not new ones of the same name.
 func (c Certificates) dropFuture(ctx context.Context, from client.Reader, to client.Writer, now time.Time) error {
 	list := &corev1.SecretList{}
 	if err := from.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabelsSelector{Selector: c.SecretSelector()}); err != nil {

@@ -67,7 +67,7 @@ type exchange struct {
 	served   bool
 	review   *review
 	started  time.Time
-	// target is the target of an object that failed, if the engine knows it.
+	// target is the target of a failed object, if the engine has determined it.
 	target string
 	body   []byte
 	account

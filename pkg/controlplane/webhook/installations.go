@@ -36,10 +36,9 @@ const (
 	yieldAfter = 30 * time.Second
 )
 
-// Installations knows the other installations in the cluster. While a seed moves from one
-// ControllerRegistration to another, two installations serve the same providers. The one with the newer
-// namespace changes their objects and the other answers without a change, so that they do not overwrite each
-// other.
+// Installations finds the other installations in the cluster. While a seed moves from one ControllerRegistration to
+// another, two installations serve the same providers. The one with the newer namespace changes their objects and the
+// other answers without a change, so that they do not overwrite each other.
 type Installations struct {
 	// Reader reads registrations and the metadata of namespaces.
 	Reader client.Reader

@@ -23,8 +23,8 @@ type Authorizer interface {
 	May(context.Context, mutation.Ask, mutation.Permission) (bool, error)
 }
 
-// AccessReviews asks the API server with SelfSubjectAccessReviews. All authenticated users may create them
-// (Kubernetes' ClusterRole system:basic-user), so that the chart needs no role for it.
+// AccessReviews checks permissions with SelfSubjectAccessReviews. All authenticated users may create them (Kubernetes'
+// ClusterRole system:basic-user), so that the chart needs no role.
 type AccessReviews struct {
 	Client client.Client
 }

@@ -45,7 +45,7 @@ type Endpoint struct {
 	Mode string
 	// URL is host:port in ModeURL.
 	URL string
-	// Namespace and ServicePort are those of the Service in ModeService.
+	// Namespace and ServicePort identify the Service in ModeService.
 	Namespace   string
 	ServicePort int32
 	// TimeoutSeconds is the API server's timeout.

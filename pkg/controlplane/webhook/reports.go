@@ -36,7 +36,7 @@ type Reports struct {
 	// Client reads the ConfigMaps from the cache and patches them.
 	Client client.Client
 	Events record.EventRecorder
-	// Namespace and Name are those of the Deployment.
+	// Namespace and Name identify the Deployment.
 	Namespace, Name string
 	Store           *Store
 	Log             logr.Logger

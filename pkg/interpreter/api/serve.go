@@ -29,7 +29,7 @@ type Handler struct {
 type exchange struct {
 	Answered
 	asked asked
-	// body is that of the request, message that of the answer.
+	// body is the body of the request, message that of the answer.
 	body, message []byte
 }
 
@@ -179,8 +179,8 @@ func unencoded(r *http.Request) error {
 	return nil
 }
 
-// readBody reads the body, and returns what it read also with an error. For a body that is too large it
-// discards as much again, so that a caller that is still sending gets to read the answer.
+// readBody reads the body, and returns the read part also with an error. For a body that is too large it discards as
+// many bytes again, so that a caller that still sends can read the answer.
 func readBody(r *http.Request, maximum int64) ([]byte, error) {
 	read, err := serving.ReadAll(r, maximum)
 	switch {

@@ -32,7 +32,7 @@ import (
 type Source interface {
 	// Held returns the current certificate, or nil if there is none yet.
 	Held() *Held
-	// Refresh rotates what is due. After an error, the current certificate stays in use.
+	// Refresh makes all rotations that are due. After an error, the current certificate stays in use.
 	Refresh(ctx context.Context) error
 	// Registered tells the source which authorities callers trust now.
 	Registered(ctx context.Context, bundle []byte) error
@@ -48,7 +48,7 @@ type Held struct {
 	// Ends is the expiry of the certificate, or of the first authority in its chain if that is earlier.
 	// AuthorityEnds is the expiry of its authority. Zero means unknown.
 	Ends, AuthorityEnds time.Time
-	// authorities are those of a CA file. state is that of an issued certificate.
+	// authorities are the certificates of a CA file. state belongs to an issued certificate.
 	authorities []*x509.Certificate
 	state       *state
 }

@@ -144,14 +144,14 @@ func (i *Issued) change(ctx context.Context, do func(*state) (did []string, err 
 	return fmt.Errorf("writing %s: %w", i.Store, ErrConflict)
 }
 
-// adopt serves a state, unless it is that of an empty store.
+// adopt serves the certificate of a state, unless the store was empty.
 func (i *Issued) adopt(s *state) {
 	if s.Serving != nil {
 		i.current.Store(s.held())
 	}
 }
 
-// backdated is subtracted from the start of certificates, because clocks of callers may be behind.
+// backdated is subtracted from the start of certificates, because callers' clocks may be slow.
 const backdated = time.Hour
 
 // begun returns the time when a certificate was issued.

@@ -81,7 +81,7 @@ func (s *state) held() *Held {
 	return &Held{Certificate: &pair, Bundle: s.bundle(), Ends: pair.Leaf.NotAfter, AuthorityEnds: s.Authority.Certificate.NotAfter, state: s}
 }
 
-// untold reports whether callers that trust bundle know the next authority without this being stored yet.
+// untold reports whether callers that trust bundle trust the next authority, but the state does not record this yet.
 func (s *state) untold(bundle []byte) bool {
 	return s.Next != nil && s.Known.IsZero() && slices.ContainsFunc(signing.Certificates(bundle), s.Next.Certificate.Equal)
 }

@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package convert turns the scripts of Karmada's ResourceInterpreterCustomizations into rules of an InterpreterProfile. It knows the common
-// forms: replicas and requirements of a Pod template, replicas that are set, health by comparisons and conditions, statuses and retained
-// fields that are copied. Any other script is left out with its line and the reason. Start reading at Profile.
+// Package convert converts the scripts of Karmada's ResourceInterpreterCustomizations to rules of an
+// InterpreterProfile. It converts the common forms: replicas and requirements of a Pod template, revised replicas,
+// health by comparisons and conditions, and copied statuses and retained fields. For any other script, it reports the
+// line and the reason. Start reading at Profile.
 package convert
 
 import (

@@ -207,7 +207,7 @@ func (s *script) over(statement ast.Stmt, locals map[string]value) (list string,
 		return "", nil, unsupported{statement.Line(), "a loop over no field"}
 	}
 	if len(item.path) == 0 {
-		item.cel = optional(v.path) // s.field knows the index of this list by it
+		item.cel = optional(v.path) // s.field recognizes an item of this list by the index variable
 	}
 	locals[name] = item
 	return optional(v.path), body, nil

@@ -488,7 +488,7 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 // comparableKinds lists the kinds of values that Lua can compare.
 var comparableKinds = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
 
-// of reports whether a part is, or may be, a list with items of the given kinds.
+// of reports whether a part is, or may be, a list with items of one of the kinds.
 func (w *writer) of(e ast.Expr, kinds ...types.Kind) bool {
 	return w.is(e, types.DynKind) || w.is(e, types.ListKind) && slices.Contains(kinds, w.typed(e).Parameters()[0].Kind())
 }

@@ -62,7 +62,7 @@ func (s *script) rule(d rule.Place) {
 	s.line("-- " + s.where(d.Place))
 }
 
-// first writes rules of which the first applicable one answers.
+// first writes rules. The first applicable rule answers.
 func (s *script) first(all []rule.Place, answer func(place)) {
 	for _, d := range all {
 		s.rule(d)

@@ -23,7 +23,7 @@ var parts = []string{
 	"values", "conditions", "lists", "numbers", "texts", "times", "quantities", "versions", "paths", "answers", "members",
 }
 
-// variant says what a script contains. Without it, some functions are simpler.
+// variant lists the features that a script uses. Some functions are simpler without them.
 type variant struct {
 	// selects is true if a path of the profile selects a list item, positions if an expression has an index that may be
 	// a number.

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// replicaPrefix starts the names of annotations on the Lease by which replicas announce what they answer.
+	// replicaPrefix is the prefix of annotations on the Lease in which replicas announce their operations.
 	replicaPrefix = "replica.interpreter.graft.provider.extensions.gardener.cloud/"
 	// heartbeat is the interval of announcements. An announcement expires after lifetime without an update.
 	heartbeat, lifetime = 10 * time.Second, 30 * time.Second

@@ -84,7 +84,7 @@ func (x *Index) Choose() (netip.Addr, bool) {
 	}
 	x.free.Remove(uint32(position))
 	x.remaining--
-	x.next = uint32(position) + 1 // behind the last it is 0
+	x.next = uint32(position) + 1 // after the last range it is 0
 	return x.space.Address(uint32(position)), true
 }
 

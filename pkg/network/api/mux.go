@@ -25,7 +25,7 @@ import (
 // kilobytes.
 const DefaultMaximumBytes = 1 << 20
 
-// Options are those of a codec.
+// Options configure a codec.
 type Options struct {
 	Service *service.Service
 	// Policy returns the active policy.

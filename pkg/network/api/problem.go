@@ -35,7 +35,7 @@ func Problemf(status int, format string, values ...any) *Problem {
 // Error implements error.
 func (p *Problem) Error() string { return p.Message }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
 // Status returns the HTTP status of an error.

@@ -40,14 +40,14 @@ type Lister interface {
 	Orphans(ctx context.Context, allocations Allocations, remove bool) ([]Orphan, error)
 }
 
-// Describer is a Cloud that knows the network interfaces of machines.
+// Describer is a Cloud that can describe the network interfaces of machines.
 type Describer interface {
-	// Describe returns the description of the interface with a MAC address. It is empty if the cloud does not know it. It
-	// fails if the cloud does not answer.
+	// Describe returns the description of the interface with a MAC address. It is empty if the cloud has no such
+	// interface. It fails if the cloud does not answer.
 	Describe(ctx context.Context, mac string) (Description, error)
 }
 
-// Description is what a cloud knows about a network interface. It is shared and must not be changed.
+// Description is a cloud's description of a network interface. It is shared and must not be changed.
 type Description struct {
 	Attributes map[string]device.Attribute
 	Config     device.Config

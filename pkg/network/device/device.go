@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Device names a network interface of a machine, as far as the caller knows it.
+// Device has the identifiers of a network interface that the caller sent.
 type Device struct {
 	// Name is the device's name in Kubernetes, such as pci-0000-27-00-2, or the interface's in Linux. Callers differ. It may be empty.
 	Name string `json:"name,omitempty"`
@@ -46,7 +46,7 @@ type Interface struct {
 	Name string `json:"name,omitempty"`
 	// Addresses are CIDRs: the address with the length of its subnet.
 	Addresses []string `json:"addresses,omitempty"`
-	// DHCP asks for addresses in the network; it excludes Addresses.
+	// DHCP requests addresses in the network; it excludes Addresses.
 	DHCP *bool `json:"dhcp,omitempty"`
 	// MTU is the size of the largest packet in bytes.
 	MTU *int32 `json:"mtu,omitempty"`
@@ -94,13 +94,13 @@ type Route struct {
 
 // Rule selects a routing table for packets.
 type Rule struct {
-	// Priority orders rules; the lowest is asked first.
+	// Priority orders rules; the lowest is applied first.
 	Priority int `json:"priority,omitempty"`
 	// Source is the prefix of the packets' source addresses.
 	Source string `json:"source,omitempty"`
 	// Destination is the prefix of the packets' destinations.
 	Destination string `json:"destination,omitempty"`
-	// Table is the routing table that is asked.
+	// Table is the routing table that the rule uses.
 	Table int `json:"table,omitempty"`
 }
 

@@ -254,8 +254,8 @@ func discover(gone bool) func(*handler, context.Context, *request) (any, error) 
 		}
 		node := d.Address
 		if d.Self {
-			// BindAddress is the address that packets leave from. Address is the one other nodes see, possibly
-			// behind NAT; without BindAddress, the kernel chooses better.
+			// BindAddress is the source address of packets. Address is the one that other nodes see, possibly after
+			// NAT; without BindAddress, the kernel chooses better.
 			node = d.BindAddress
 		}
 		if !node.IsValid() || node.IsUnspecified() {

@@ -35,8 +35,8 @@ type Census interface {
 	// Count returns all existing holders of a kind (ResourceClaim or Pod) at a time not before the call. The error
 	// wraps ErrUncounted if they cannot be counted.
 	Count(ctx context.Context, kind string) (Population, error)
-	// Lives asks the source whether a named holder exists. It returns false for a holder without a name, which has just
-	// been counted. It fails if the source does not answer.
+	// Lives reports whether a named holder exists according to the source. It returns false for a holder without a
+	// name, because these have just been counted. It fails if the source does not answer.
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
 }
 
@@ -59,7 +59,7 @@ type Reason string
 
 // The reasons.
 const (
-	// Gone: its holder does not live any more.
+	// Gone: its holder does not exist any more.
 	Gone Reason = "gone"
 	// Missing: its holder was missing once; it takes a second count to be sure.
 	Missing Reason = "missing"
@@ -84,7 +84,7 @@ type Summary struct {
 	// Suspects are how many there are by reason, those among them that were freed.
 	Suspects map[Reason]int
 	Freed    int
-	// Withheld reports that more are gone than are freed without being asked; see Options.Share.
+	// Withheld reports that more allocations have leaked than are released automatically; see Options.Share.
 	Withheld bool
 }
 
@@ -98,14 +98,15 @@ type Options struct {
 	Clock  clock.WithTicker
 	// Elsewhere reports whether another server manages an allocation, so that it is ignored; nil means none.
 	Elsewhere func(network.Allocation) bool
-	// Free releases those that are gone; else they are only reported.
+	// Free releases leaked allocations. Otherwise they are only reported.
 	Free bool
 	// Period is the time between two counts, and Grace how old an allocation is at least. Defaults 5 and 10 minutes.
 	Period, Grace time.Duration
 	// Oldest is the age from which an allocation with a holder that cannot be queried is reported; 0 means never.
 	Oldest time.Duration
-	// Share is how many of all allocations, in percent, are freed in one pass at most, though always some; default 50. When more are gone,
-	// that is more likely a mistake, such as the kubeconfig of another cluster: they are reported, and Sweep frees them when it is asked to.
+	// Share is the maximum part of all allocations, in percent, that one pass releases, but always some allocations;
+	// default 50. If more have leaked, the reason is more likely a mistake, such as the kubeconfig of another cluster:
+	// they are only reported, and Sweep releases them on request.
 	Share int
 	// Report is called with the suspects of each search, Done with each completed search, and Failed with errors. Each may
 	// be nil.

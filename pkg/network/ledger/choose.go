@@ -156,7 +156,7 @@ func (c *choice) takeNamed(ctx context.Context, address netip.Addr) error {
 		p, err := parseResourceRow(raw)
 		switch {
 		case err == nil && p.until.IsZero() && p.owner == c.in.Owner:
-			return ErrConflict // another server has given it to the owner since its row was read
+			return ErrConflict // another server has allocated it to the owner since its row was read
 		case err != nil, p.until.IsZero():
 			return fmt.Errorf("%w: %s", network.ErrTaken, address)
 		}

@@ -196,8 +196,8 @@ func Check(a network.Allocation) error {
 	return nil
 }
 
-// AllocationRows returns the changes that write an allocation, given in its stored form, without existing rows. It
-// fails if the form is invalid.
+// AllocationRows returns the changes that write an allocation in its stored form, without existing rows. It fails if
+// the form is invalid.
 func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	a, err := decode(raw)
 	if err != nil {

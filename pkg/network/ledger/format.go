@@ -59,8 +59,8 @@ func Empty(ctx context.Context, store Store) (bool, error) {
 	return err == nil, nil
 }
 
-// Importing returns the checksum of an unfinished import into a store, or an empty string. Other errors are those of
-// CheckFormat.
+// Importing returns the checksum of an unfinished import into a store, or an empty string. Other errors are the same as
+// those of CheckFormat.
 func Importing(ctx context.Context, store Store) (checksum string, err error) {
 	found, err := store.Get(ctx, keyFormat)
 	if err != nil {

@@ -45,8 +45,8 @@ type Ledger struct {
 	accepted bool
 }
 
-// Open reads the hints from a store. Rows of pools that are not given stay untouched. It fails if the format is newer
-// or a row is unreadable.
+// Open reads the hints from a store. Rows of other pools stay untouched. It fails if the format is newer or a row is
+// unreadable.
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 	l := &Ledger{store: store, generation: rand.Uint64}
 	l.watcher, _ = store.(Watcher)
@@ -159,8 +159,8 @@ func (l *Ledger) Unfinished(ctx context.Context, each func(network.Allocation) e
 	return l.allocations(ctx, prefixOwner, isBound, each)
 }
 
-// Owned returns the allocations of a contract with keys that begin with the given owner's key, sorted by owner. It
-// fails if the store does.
+// Owned returns the allocations of a contract whose keys have the prefix of the owner's key, sorted by owner. It fails
+// if the store does.
 func (l *Ledger) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
 	var all []network.Allocation
 	err := l.allocations(ctx, ownerKey(beginning), nil, func(a network.Allocation) error { all = append(all, a); return nil })
@@ -373,8 +373,8 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	return nil, nil
 }
 
-// rebuild scans the rows and replaces the hints. The scan is at the given revision or a later one, and rows that change
-// during it are read again. It fails if the scan fails.
+// rebuild scans the rows and replaces the hints. The scan is at the requested revision or a later one, and rows that
+// change during it are read again. It fails if the scan fails.
 func (l *Ledger) rebuild(
 	ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error,
 ) error {

@@ -24,7 +24,7 @@ const (
 	Deleted
 )
 
-// Delete deletes the allocation of an owner. Its resources are in quarantine until the given time, rounded up to a
+// Delete deletes the allocation of an owner. Its resources are in quarantine until the time until, rounded up to a
 // second, if that is after now. Delete does nothing for an owner without an allocation. It fails if the store does.
 func (l *Ledger) Delete(ctx context.Context, owner network.Owner, now, until time.Time) error {
 	_, err := l.ReleaseIf(ctx, owner, now, false, func(network.Allocation) (time.Time, Release) { return until, Deleted })
@@ -90,7 +90,7 @@ func (l *Ledger) tombstoneChange(owner network.Owner, now time.Time) Change {
 	return Change{Key: tombstoneKey(owner), Was: row, Value: tombstone(now)}
 }
 
-// deletion returns the changes that remove an allocation, given with its row.
+// deletion returns the changes that remove an allocation with its row.
 func (l *Ledger) deletion(ctx context.Context, a network.Allocation, raw []byte, now, until time.Time) ([]Change, error) {
 	changes := []Change{{Key: ownerKey(a.Owner), Was: raw}}
 	owned := resourceRow{owner: a.Owner}.encode()

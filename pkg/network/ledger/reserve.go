@@ -36,7 +36,7 @@ type Intent struct {
 	Holder  network.Holder
 	// Grouped marks the allocations of a request for several owners, which become bound together.
 	Grouped bool
-	// Together and Request are those of the allocation if it replaces one of such a request.
+	// Together and Request are the fields of the allocation if it replaces one of such a request.
 	Together network.Owner
 	Request  uint64
 	Quotas   []Quota

@@ -22,7 +22,7 @@ import (
 
 // facts is an entry of devices: attributes and settings, with a condition.
 type facts struct {
-	// cloud is the name of a cloud that knows the devices, or "".
+	// cloud is the name of the cloud that describes the devices, or "".
 	cloud      string
 	when       *expression.Expression
 	attributes []attribute
@@ -73,7 +73,7 @@ func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Conf
 	return merged, nil
 }
 
-// DeviceClouds returns the names of the clouds that know a device. It fails if a condition does.
+// DeviceClouds returns the names of the clouds that can describe a device. It fails if a condition does.
 func (p *Policy) DeviceClouds(ctx context.Context, d device.Device) (names []string, err error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()

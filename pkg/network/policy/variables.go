@@ -83,7 +83,7 @@ var theEnvironments = sync.OnceValues(func() (environments, error) {
 type Subject struct {
 	// Contract is the name of the contract; Parent is the MAC address of the interface that carries the VLAN.
 	Contract, Profile, Pool, Node, Parent string
-	// Network is Docker's identifier of the network, and Options are those that its user has given by name.
+	// Network is Docker's identifier of the network, and Options are the options that its user has set.
 	Network string
 	Options map[string]string
 
@@ -156,7 +156,8 @@ func deviceFields(d device.Device) expression.Values {
 	return expression.Values{"name": expression.Optional(d.Name), "pci": expression.Optional(d.PCI), "mac": expression.Optional(d.MAC)}
 }
 
-// requestFields returns the fields of request. Its namespace, name and UID are those of the claim, or else of the Pod.
+// requestFields returns the fields of request. Its namespace, name and UID are those of the claim, or those of the Pod
+// without a claim.
 func requestFields(s *Subject) expression.Values {
 	addresses := make([]string, len(s.Addresses))
 	for i, address := range s.Addresses {

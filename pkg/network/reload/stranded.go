@@ -19,7 +19,7 @@ type Stranded struct {
 	// Pools are how many allocations of each pool would be, and Count how many all are.
 	Pools map[string]int
 	Count int
-	// First are the first of them, and Gone the pools that are no longer there.
+	// First are the first allocations, and Gone the removed pools.
 	First []network.Allocation
 	Gone  []string
 }

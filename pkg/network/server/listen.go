@@ -87,7 +87,7 @@ func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 	return &socket{listener, l.Address, file}, nil
 }
 
-// limitMode gives the socket its mode before it has any name (Linux makes the file with the mode of the socket).
+// limitMode sets the mode of the socket before it has a name (Linux creates the file with the mode of the socket).
 func (l *Listener) limitMode(_, _ string, raw syscall.RawConn) error {
 	var failed error
 	if err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(l.Mode.Perm())) }); err != nil {
@@ -96,7 +96,8 @@ func (l *Listener) limitMode(_, _ string, raw syscall.RawConn) error {
 	return failed
 }
 
-// publish gives the socket its mode, which the umask of the program may have narrowed, its owner and then its name.
+// publish sets the mode of the socket, which the umask of the program may have narrowed, then its owner, and then its
+// name.
 func (l *Listener) publish(first string) (fs.FileInfo, error) {
 	if err := os.Chmod(first, l.Mode); err != nil {
 		return nil, err

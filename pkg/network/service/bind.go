@@ -54,7 +54,8 @@ func (c *call) bindAll(ctx context.Context) error {
 // maximumInUse limits the attempts with other addresses after the cloud reported one in use.
 const maximumInUse = 8
 
-// bind calls the cloud for one allocation and records the outcome. If the cloud says that a chosen address is in use, another one is chosen.
+// bind calls the cloud for one allocation and records the outcome. If the cloud reports that a chosen address is in
+// use, another one is chosen.
 func (c *call) bind(ctx context.Context, i int, state network.State) (a network.Allocation, err error) {
 	a = c.all[i]
 	defer c.recoverPanic(a.Owner, &err)
@@ -81,7 +82,7 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 // try other addresses.
 const inUseQuarantine = time.Minute
 
-// replace gives an owner another address instead of one that is in use in the cloud.
+// replace allocates another address for an owner instead of one that is in use in the cloud.
 func (c *call) replace(ctx context.Context, i int, a network.Allocation) (network.Allocation, error) {
 	pool, err := c.pool(a.Pool)
 	if err != nil {
@@ -251,7 +252,7 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 	return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
 }
 
-// turnOf returns a place in the queue of the cloud: the given one if it is of this cloud.
+// turnOf returns a place in the queue of the cloud: the turn p if it belongs to this cloud.
 func (b Cloud) turnOf(p *turn) *turn {
 	if p != nil && p.limiter == b.Limiter {
 		return p
@@ -481,7 +482,7 @@ func indexOf(all []network.Allocation, a network.Allocation) int {
 func (s *Service) undo(ctx context.Context, a network.Allocation, refused bool) error {
 	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 		if !sameAllocation(*found, a) || a.State == network.Intended && found.State == network.Bound {
-			return network.ErrNotHeld // another server has bound it, and given it to its caller
+			return network.ErrNotHeld // another server has bound it, and returned it to its caller
 		}
 		if refused {
 			found.BindUntil = time.Time{}

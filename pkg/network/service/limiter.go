@@ -39,8 +39,8 @@ type Limiter struct {
 	// bucket and slots limit the rate and the concurrent calls; nil means no limit.
 	bucket *rate.Limiter
 	slots  *semaphore.Weighted
-	// head is held by the call that is next. Only some calls of each kind wait for it at a time, which gives each kind its
-	// share: calls for allocations before one release.
+	// head is held by the next call. Only a limited number of calls of each kind wait for it at a time, which defines
+	// the share of each kind: calls for allocations are more frequent than releases.
 	head, binds, unbinds *semaphore.Weighted
 
 	mutex sync.Mutex
@@ -241,7 +241,7 @@ func (p *turn) wait(ctx context.Context) error {
 		return err
 	}
 	defer l.head.Release(1)
-	defer p.share.Release(1) // first, so that the next one of the kind gets in line behind the others
+	defer p.share.Release(1) // first, so that the next one of the kind is queued after the others
 	if l.slots != nil {
 		if err := l.slots.Acquire(ctx, 1); err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracingTimeout limits the export of the last spans. The kubelet kills a Pod 30 seconds after it was told to stop.
+// tracingTimeout limits the export of the last spans. The kubelet kills a Pod 30 seconds after it has sent SIGTERM.
 const tracingTimeout = 5 * time.Second
 
 // New returns a tracer that exports to the endpoint in the environment (OTEL_EXPORTER_OTLP_ENDPOINT and related

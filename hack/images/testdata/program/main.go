@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command program is what the tests make an image of.
+// Command program is the program in the images of tests.
 package main
 
 import (

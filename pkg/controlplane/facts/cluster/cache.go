@@ -122,8 +122,8 @@ func share[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte
 	return s.part
 }
 
-// turns limits concurrent reads of Clusters, and lets callers that need the same Cluster share one read: admissions of
-// a control plane arrive together, just after its Cluster has changed.
+// turns limits concurrent reads of Clusters, and lets callers that need the same Cluster share one read: the admissions
+// of a control plane arrive together, just after its Cluster has changed.
 type turns struct {
 	seed  maphash.Seed
 	locks [16]chan struct{}

@@ -121,8 +121,8 @@ func (w *watcher) cached(namespace string, r facts.LookupRequest) (found *facts.
 	return found, absent
 }
 
-// Lookup implements facts.Source. It reads objects that no watcher knows, and those with computed names, from
-// kube-apiserver: once, within the context's deadline, and without caching. A watcher also answers that an optional
+// Lookup implements facts.Source. It reads objects without a watcher, and those with computed names, from
+// kube-apiserver: once, within the context's deadline, and without caching. A watcher also knows that an optional
 // object does not exist.
 func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
 	if w := s.lookups.watcher(l); w != nil {

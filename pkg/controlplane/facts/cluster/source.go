@@ -38,9 +38,9 @@ import (
 type Options struct {
 	// Clusters is the maximum number of cached Clusters; 0 means 512. The least recently used one is removed first.
 	Clusters int
-	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. If it is nil,
-	// Clusters are read with the cached reader, which suits programs that have the informer anyway, and each lookup
-	// asks the API server.
+	// Watcher follows the versions of Clusters, and the objects of lookups with constant names. If it is nil, Clusters
+	// are read with the cached reader, which suits programs that have the informer anyway, and each lookup calls the
+	// API server.
 	Watcher client.WithWatch
 	// Requests reads resources in the group and version of Clusters from kube-apiserver. It is required with a Watcher.
 	Requests rest.Interface
@@ -80,10 +80,10 @@ func (k versioned) good(v version, parts facts.Parts) bool {
 	return k.version == v && k.parts.Cover(parts)
 }
 
-// New returns a Source. It reads namespaces and Gardens, and Clusters without a Watcher, with the cached reader, which
-// may lag behind. For missing objects it asks the direct reader, which reads from kube-apiserver, once. It makes
-// lookups with the direct reader. The schemes of both must contain Cluster (extensions.gardener.cloud/v1alpha1) and the
-// core group.
+// New returns a Source. It reads namespaces and Gardens, and Clusters without a Watcher, with the cached reader, whose
+// data may be outdated. If an object is missing, it reads it once more with the direct reader, from kube-apiserver. It
+// makes lookups with the direct reader. The schemes of both must contain Cluster (extensions.gardener.cloud/v1alpha1)
+// and the core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
 	if size <= 0 {

@@ -93,7 +93,7 @@ type ExplainedWrite struct {
 // ExplainedStep is one write of a rule with its effect.
 type ExplainedStep struct {
 	mutation.Step
-	// Flag and At are those of the write.
+	// Flag and At are the flag and the place of the write.
 	Flag string
 	At   source.Position
 	// Before and After are the object before and after the step, as JSON. They are nil for a step that was not applied.

@@ -142,7 +142,7 @@ func (v *View) ResolveName(name string) (any, bool) {
 	}
 }
 
-// Parent implements the CEL activation; ResolveName asks the parent itself.
+// Parent implements the CEL activation; ResolveName queries the parent itself.
 func (v *View) Parent() operation.Variables { return nil }
 
 // Field computes a variable once.

@@ -18,7 +18,7 @@ import (
 // unwanted is the constant part of the line, without the reason.
 var unwanted = []byte("metrics: disable exposing PSI metrics")
 
-// A package variable is the only thing that runs early enough: the line is written before any main function.
+// Only a package variable is initialized early enough: the line is written before any main function.
 var _ = install()
 
 func install() bool {

@@ -382,8 +382,8 @@ func noPoolReason(profile *policy.Profile, asked netip.Prefix) error {
 	return fmt.Errorf("%s is in no pool of the profile %s: %s", asked, profile.Name, strings.Join(subnets, ", "))
 }
 
-// check returns an error if the request conflicts with the profile. DRANET gives precedence to the user, so that
-// conflicts can only be refused. Attributes of the device do not conflict, because the profile's author set them.
+// check returns an error if the request conflicts with the profile. DRANET gives precedence to the user, so that a
+// conflict can only be rejected. Attributes of the device do not conflict, because the profile's author set them.
 func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *policy.Pool, ours device.Config) error {
 	asked := a.config()
 	if asked.Interface.DHCP != nil && *asked.Interface.DHCP && len(profile.Pools) > 0 {

@@ -50,7 +50,7 @@ type search struct {
 	who identity
 	// as is the requested name of the interface in the Pod; empty means its name on the machine.
 	as string
-	// addresses are those of the configuration.
+	// addresses are the addresses of the configuration.
 	addresses []netip.Addr
 	// single reports that the claim has one device only, so that another name belongs to the same device.
 	single bool
@@ -69,8 +69,8 @@ func (s search) aliases() []string {
 // in the Pod, where names are unique.
 func (s search) isRenamed(c network.Allocation) bool { return s.single || hasName(c, kindAs, s.as) }
 
-// isOther reports whether an allocation belongs to another device according to its names of stronger kinds than the
-// given one.
+// isOther reports whether an allocation belongs to another device according to its names of kinds that are stronger
+// than kind.
 func (s search) isOther(c network.Allocation, kind string) bool {
 	for _, stronger := range kinds {
 		if stronger == kind {
@@ -196,7 +196,7 @@ func (i identity) strongest() string {
 var (
 	// pciAddress matches a PCI address as the kernel writes it. People may omit the domain.
 	pciAddress = regexp.MustCompile(`^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])$`)
-	// pciName matches the name that DRANET gives to a device with a PCI address (pkg/names).
+	// pciName matches DRANET's name of a device with a PCI address (pkg/names).
 	pciName = regexp.MustCompile(`^pci-([0-9a-f]{4,8})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])$`)
 )
 

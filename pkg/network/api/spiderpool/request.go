@@ -67,7 +67,7 @@ type parsedRequest struct {
 	nics []*nic
 	// of is the interface of each item.
 	of []*nic
-	// addresses and subnets are those of the items, in their canonical form.
+	// addresses and subnets are the items' addresses and subnets in canonical form.
 	addresses [][]netip.Addr
 	subnets   []netip.Prefix
 }

@@ -37,14 +37,14 @@ type kind struct {
 	field string
 	// has reports whether a declaration is of this kind.
 	has func(policy.CloudSpec) bool
-	// compile checks a declaration, given with the node and the path of its field, without reading files.
+	// compile checks a declaration at the path of its node, without reading files.
 	compile func(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings)
 }
 
 // maker creates the cloud of a valid declaration. Missing parts of the machine are findings.
 type maker func(Options) (cloud.Cloud, source.Findings)
 
-// Options are those of the machine on which the clouds are.
+// Options describe the machine of the clouds.
 type Options struct {
 	// CNIConfigurations and CNIPlugins are folders; default /etc/cni/net.d and /opt/cni/bin.
 	CNIConfigurations, CNIPlugins string

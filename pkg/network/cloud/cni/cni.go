@@ -26,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Options are those of a cloud.
+// Options configure a cloud.
 type Options struct {
 	// Configurations is the folder of network configurations, and Plugins the folder of the programs.
 	Configurations, Plugins string

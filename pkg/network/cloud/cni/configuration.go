@@ -21,7 +21,7 @@ import (
 type plugin struct {
 	// name is the name of the program, and path where it is.
 	name, path string
-	// network and version are those of the network configuration.
+	// network and version are the name and the version of the network configuration.
 	network, version string
 	configuration    *libcni.PluginConfig
 	options          Options

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// useProcessGroup gives a command a process group of its own, which ends with it.
+// useProcessGroup lets a command run in its own process group, which is killed with it.
 func useProcessGroup(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

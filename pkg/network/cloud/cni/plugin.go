@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
-// add asks for addresses: those that are wanted, or any.
+// add requests the wanted addresses, or any if none are wanted.
 func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*output, error) {
 	input, err := p.input(wanted)
 	if err != nil {
@@ -104,7 +104,7 @@ var (
 // Error).
 const pause = 2 * time.Second
 
-// convertError gives an error of a plugin its meaning.
+// convertError converts an error of a plugin to an error of this package.
 func (p *plugin) convertError(command string, err error) error {
 	var response *types.Error
 	if !errors.As(err, &response) {

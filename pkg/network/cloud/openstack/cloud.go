@@ -32,7 +32,7 @@ import (
 
 // Options configure a cloud.
 type Options struct {
-	// Timeout is that of one bind or unbind. Default 30 s.
+	// Timeout limits one bind or unbind. Default 30 s.
 	Timeout time.Duration
 	// Idle is how long a NIC without allocations keeps its warm ports. Default 10 min.
 	Idle time.Duration
@@ -52,7 +52,8 @@ const defaultIdle = 10 * time.Minute
 // rememberedVLANs is the number of released VLANs that are not reused as long as other ones are free.
 const rememberedVLANs = 4096
 
-// DRANET repeatedly asks for each device of each node. Descriptions are cached for a minute, at most this many.
+// DRANET repeatedly requests the attributes of each device of each node. This many descriptions are cached for a
+// minute.
 const (
 	rememberedNICs = 4096
 	rememberedFor  = time.Minute
@@ -150,8 +151,8 @@ func (c *Cloud) Describe(ctx context.Context, mac string) (cloud.Description, er
 	return made, err
 }
 
-// work does a batch for one trunk, even if its callers have given up: Neutron may have received a request, and an owner
-// that asks again needs its result.
+// work processes a batch for one trunk, even if its callers have given up: Neutron may have received a request, and an
+// owner that repeats its request needs the result.
 func (c *Cloud) work(mac string, batch []*job) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), c.options.Timeout)
 	defer cancel()
@@ -219,7 +220,7 @@ type job struct {
 	refill     bool
 	allocation network.Allocation
 	done       chan struct{}
-	// port and vlan are what a bind has found or created so far.
+	// port and vlan are the port and the VLAN that a bind has found or created so far.
 	port *ports.Port
 	vlan int
 	// binding and err are set before done is closed.
@@ -276,8 +277,8 @@ func (q *queues) run(trunk string) {
 	}
 }
 
-// next returns the jobs of the next batch, all of the same kind, or nil. It omits jobs with callers that have given
-// up: nothing has been sent for them.
+// next returns the jobs of the next batch, all of the same kind, or nil. It omits jobs whose callers have given up:
+// nothing has been sent for them.
 func (q *queues) next(trunk string) (batch []*job) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()

@@ -22,7 +22,7 @@ type Definition struct {
 	// NetworkID is the network of the ports. Neutron chooses addresses from SubnetIDs if there are any.
 	NetworkID string
 	SubnetIDs []string
-	// SecurityGroupIDs are those of the ports; nil means the default group.
+	// SecurityGroupIDs are the security groups of the ports; nil means the default group.
 	SecurityGroupIDs    []string
 	AllowedAddressPairs []netip.Prefix
 	// NamePrefix begins the names and descriptions of all ports of this installation.

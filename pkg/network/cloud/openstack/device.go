@@ -33,8 +33,8 @@ func describeNIC(ctx context.Context, n neutron, nic parent) (made cloud.Descrip
 	return made, nil
 }
 
-// attributes returns the attributes of a NIC. Those that Neutron does not know are missing, and names that are longer than
-// attributes.
+// attributes returns the attributes of a NIC. It omits attributes that Neutron does not have, and names that are too
+// long for attributes.
 func attributes(nic parent, of details) map[string]device.Attribute {
 	const prefix = "graft.provider.extensions.gardener.cloud/neutron"
 	all := map[string]device.Attribute{

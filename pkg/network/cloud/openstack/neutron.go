@@ -20,7 +20,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/pagination"
 )
 
-// neutron makes calls of Neutron. Its errors are those of observer.failure.
+// neutron calls Neutron. Its methods return the errors of observer.failure.
 type neutron struct {
 	client   *gophercloud.ServiceClient
 	observer *observer

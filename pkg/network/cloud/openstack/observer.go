@@ -150,7 +150,7 @@ const (
 // errOverQuota is the error of a call that exceeds a quota of the project.
 var errOverQuota = errors.New("the quota of the project is used up")
 
-// failure returns the error for a failed call: an apiError, a cloud.RetryAfter if OpenStack asks for a pause or has
+// failure returns the error for a failed call: an apiError, a cloud.RetryAfter if OpenStack sent Retry-After or has
 // failed several times in a row, or the reason why there was no answer. It contains no URL and no body.
 func (o *observer) failure(doing string, err error) error {
 	if err == nil {

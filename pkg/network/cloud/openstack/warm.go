@@ -135,7 +135,7 @@ func (w *work) listWarm(ctx context.Context) (warm []ports.Port, err error) {
 	return warm, err
 }
 
-// takeWarm gives warm ports to allocations. It returns those that need new ports.
+// takeWarm assigns warm ports to allocations. It returns the jobs that need new ports.
 func (w *work) takeWarm(ctx context.Context, t *trunk, missing []*job) []*job {
 	w.cloud.pool.add(w.mac, len(missing))
 	warm, err := w.listWarm(ctx)
@@ -162,7 +162,7 @@ func (w *work) takeWarm(ctx context.Context, t *trunk, missing []*job) []*job {
 	})
 }
 
-// take gives a warm port to an allocation.
+// take assigns a warm port to an allocation.
 func (w *work) take(ctx context.Context, p ports.Port, j *job) (err error) {
 	o := w.options(j.allocation)
 	change := ports.UpdateOpts{Name: &o.Name, Description: &o.Description, RevisionNumber: &p.RevisionNumber}

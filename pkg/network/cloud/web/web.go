@@ -71,7 +71,7 @@ type evaluation struct {
 	vars   map[string]any
 }
 
-// bind asks the cloud to bind.
+// bind calls bind of the cloud.
 func (c *Cloud) bind(ctx context.Context, a network.Allocation) (evaluation, error) {
 	bind := c.definition.bind
 	vars := variables(a)
@@ -127,7 +127,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return c.failed(ctx, unbind, vars, answered)
 }
 
-// find asks the cloud whether it has an allocation. Without a call for it, it binds again.
+// find searches the binding of an allocation in the cloud. If the cloud has no call for this, it binds again.
 func (c *Cloud) find(ctx context.Context, a network.Allocation) (result evaluation, has bool, err error) {
 	find := c.definition.find
 	if find == nil {

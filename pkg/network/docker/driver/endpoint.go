@@ -86,7 +86,7 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 }
 
 // reserve writes the row of an endpoint, unless another endpoint has one of its addresses, its MAC address or its VLAN.
-// It removes dead endpoints of the network that have them, because the allocator has given them to this one.
+// It removes dead endpoints of the network with these resources, because the allocator has allocated them to this one.
 func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	for {
 		other, resource, err := d.putUnlessUsed(ctx, p.endpointRow)
@@ -103,7 +103,7 @@ func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	}
 }
 
-// putUnlessUsed writes a row unless conflictingEndpoint returns another endpoint. One at a time does so.
+// putUnlessUsed writes a row unless conflictingEndpoint returns another endpoint. Concurrent calls are serialized.
 func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
 	d.reserving.Lock()
 	defer d.reserving.Unlock()

@@ -34,7 +34,7 @@ var synonyms = map[string]string{
 	ipam.OwnOptions + "network.driver.mtu": optionMTU, ipam.OwnOptions + "network.container_iface_prefix": "prefix",
 }
 
-// settings are those of options, of a profile, or both.
+// settings are the settings of options, of a profile, or of both.
 type settings struct {
 	link.Spec
 	Gateway  string

@@ -212,8 +212,8 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) 
 	})
 }
 
-// reconcileEndpoint removes an endpoint that is incomplete or gone, and repairs the port of any other. names are
-// those of its links here; listed is true if they are known.
+// reconcileEndpoint removes an endpoint that is incomplete or whose container no longer exists, and repairs the port of
+// any other. names are the endpoint's links on this machine; listed is true if they are known.
 func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, names []string, listed bool,
 	found map[string]time.Time) error {
 	return d.tryLocked(ctx, endpointLocks(before.Network, before.ID), func() error {
@@ -226,7 +226,7 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, name
 				return err
 			}
 			d.options.Removed("endpoint", row.key())
-		case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container is gone
+		case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container does not exist any more
 			return d.ensurePort(ctx, n, &row)
 		}
 		return nil
@@ -251,8 +251,8 @@ func (d *Driver) isGraceOver(row endpointRow, found map[string]time.Time) bool {
 	return d.isBeforeBoot(row) || d.options.Clock.Since(since) >= d.options.Grace
 }
 
-// isDead reports whether an endpoint is certainly gone, without looking at links: the machine was restarted, its
-// sandbox is gone, or it never joined one.
+// isDead reports whether an endpoint certainly has no container, without a check of links: the machine was restarted,
+// its sandbox does not exist, or it never joined one.
 func (d *Driver) isDead(row endpointRow) bool {
 	switch {
 	case d.isBeforeBoot(row):

@@ -36,7 +36,7 @@ type Network struct {
 	Outside bool `json:"outside,omitempty"`
 	// Prefix starts the names of interfaces in sandboxes. The default is eth.
 	Prefix string `json:"prefix,omitempty"`
-	// Options are the user's options as given.
+	// Options are the user's options without a change.
 	Options map[string]string `json:"options,omitempty"`
 }
 

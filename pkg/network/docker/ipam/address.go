@@ -43,10 +43,9 @@ type addressRequest struct {
 	joined bool
 }
 
-// RequestAddress allocates an address of a lease: the given one, or any. An address that was allocated before
-// the client's restart is returned again if its pool was requested since. Errors wrap ErrUnknown, ErrRequest,
-// policy.ErrDenied, network.ErrOutside, ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or
-// ErrUnavailable.
+// RequestAddress allocates an address of a lease: the requested one, or any. An address that was allocated before the
+// client's restart is returned again if its pool was requested since. Errors wrap ErrUnknown, ErrRequest,
+// policy.ErrDenied, network.ErrOutside, ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or ErrUnavailable.
 func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Addr,
 	options map[string]string) (netip.Prefix, error) {
 	w, err := l.newAddressRequest(ctx, id, options)
@@ -204,7 +203,7 @@ func (l *Driver) ReleaseAddress(ctx context.Context, id string, address netip.Ad
 	})
 }
 
-// allocateNamed allocates the given address.
+// allocateNamed allocates the requested address.
 func (w *addressRequest) allocateNamed(ctx context.Context, address netip.Addr) error {
 	owner := w.space.owner(w.lease.ID, address)
 	for range maximumChoices {

@@ -88,7 +88,7 @@ type Pool struct {
 	// successive leases with one identifier.
 	Activation int    `json:"activation,omitempty"`
 	Term       string `json:"term"`
-	// Used is true after an address was requested, which proves that the client knows the lease. Users
+	// Used is true after an address was requested, which proves that the client has received the lease. Users
 	// identifies the users in the global space.
 	Used  bool     `json:"used,omitempty"`
 	Users []string `json:"users,omitempty"`

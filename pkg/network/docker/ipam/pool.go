@@ -27,11 +27,11 @@ type PoolRequest struct {
 	Subnet, Within netip.Prefix
 	// Options are profile and pool. Options with the prefix com.docker. are ignored.
 	Options map[string]string
-	// Six selects IPv6 if no subnet is given.
+	// Six selects IPv6 if no subnet is requested.
 	Six bool
 }
 
-// named reports whether a subnet is given.
+// named reports whether a subnet is requested.
 func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr().IsUnspecified() }
 
 // update changes the lease with an identifier. change receives it, or nil if there is none, and returns the new one, or
@@ -58,9 +58,9 @@ func (l *Driver) update(ctx context.Context, s *space, id string, change func(*P
 // errLeased means that a subnet was leased before.
 var errLeased = errors.New("leased")
 
-// RequestPool leases a pool: the one with the given subnet, or the first unleased one of the profile. A lease
-// from before the client's restart is returned again if its subnet is given; in the global space, any lease is.
-// Errors wrap ErrRequest, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
+// RequestPool leases a pool: the one with the requested subnet, or the first unleased one of the profile. A lease from
+// before the client's restart is returned again if its subnet is requested; in the global space, any lease is. Errors
+// wrap ErrRequest, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
 func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	s, err := l.space(r.Space)
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	}
 }
 
-// leaseNamed leases the given subnet, or renews its lease. refused is set if the policy does not have it.
+// leaseNamed leases the requested subnet, or renews its lease. refused is set if no pool of the policy has the subnet.
 func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnets []candidate, refused error,
 	activation int) (Pool, error) {
 	var of candidate
@@ -105,7 +105,7 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 	if refused == nil {
 		of = subnets[0]
 		id = s.id(of.pool.Name, r.Subnet)
-	} else { // its pool may be gone, but not its lease
+	} else { // its pool may not exist any more, but its lease does
 		err := l.leases(ctx, s, r.Subnet, func(existing string) (bool, error) {
 			_, on, err := s.table.Get(ctx, existing)
 			if on {

@@ -55,8 +55,8 @@ var explanations = []struct {
 }
 
 // wrapError wraps an error of the kernel: ErrImpossible if the kernel or the process lacks something,
-// network.ErrUnavailable if a retry may succeed, network.ErrTaken if something else uses it. kind is that of a link
-// which is created or changed, or "".
+// network.ErrUnavailable if a retry may succeed, network.ErrTaken if another link uses it. kind is the kind of the
+// created or changed link, or "".
 func wrapError(what, kind string, err error) error {
 	errno, ok := errors.AsType[unix.Errno](err)
 	if !ok {

@@ -103,7 +103,7 @@ func (k *Kernel) do(ctx context.Context, call string, kind Kind, key string, f f
 		k.keys.LockKey(key)
 		defer func() { _ = k.keys.UnlockKey(key) }()
 		if ctx.Err() != nil {
-			return // the caller has gone
+			return // the caller does not wait any more
 		}
 		done <- k.inNamespace(f)
 	}()
@@ -269,8 +269,8 @@ func (h session) removeOwn(name string, m Mark) error {
 	return h.remove(link)
 }
 
-// apply sets the attributes of a link: MTU, MAC address and master if they are given, the mark, and that it is up. It
-// changes only differences, because changes block all other links of the machine. With quiet, a link that is set up
+// apply sets the attributes of a link: MTU, MAC address and master if they are set in want, the mark, and the state up.
+// It changes only differences, because changes block all other links of the machine. With quiet, a link that is set up
 // gets no automatic IPv6 address.
 func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool) error {
 	is := link.Attrs()
@@ -321,7 +321,8 @@ func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	return faults
 }
 
-// supports returns the reason why the kernel lacks a kind of links. It asks the kernel until that has the kind.
+// supports returns the reason why the kernel lacks a kind of link. It checks the kernel again until the kernel supports
+// the kind.
 func (k *Kernel) supports(h session, kind Kind) error {
 	if _, known := k.supported.Load(kind); known {
 		return nil

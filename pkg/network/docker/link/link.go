@@ -46,11 +46,11 @@ const (
 	// Bridge is a bridge on this machine with a veth pair for each endpoint. A parent becomes a port of the
 	// bridge.
 	Bridge Kind = "bridge"
-	// Macvlan gives each endpoint an interface on the parent with its own MAC address.
+	// Macvlan creates an interface on the parent for each endpoint, with its own MAC address.
 	Macvlan Kind = "macvlan"
-	// Ipvlan gives each endpoint an interface on the parent with the parent's MAC address.
+	// Ipvlan creates an interface on the parent for each endpoint, with the parent's MAC address.
 	Ipvlan Kind = "ipvlan"
-	// VLAN gives each endpoint a VLAN sub-interface of the parent.
+	// VLAN creates a VLAN sub-interface of the parent for each endpoint.
 	VLAN Kind = "vlan"
 	// VXLAN is a bridge on each machine with a tunnel between them.
 	VXLAN Kind = "vxlan"

@@ -19,8 +19,8 @@ import (
 )
 
 // EnsurePort makes the interface of an endpoint match, down and marked, and returns it with its MAC address, except for
-// ipvlan. If one end of a veth pair has moved into a sandbox, only this side is completed. The errors are those of
-// EnsureSegment, and ErrNoSegment. A MAC address or VLAN in use is network.ErrTaken.
+// ipvlan. If one end of a veth pair has moved into a sandbox, only this side is completed. It fails like EnsureSegment,
+// with ErrNoSegment, or with network.ErrTaken for a MAC address or VLAN in use.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	if err := errors.Join(s.validate(), p.validate(s.Spec)); err != nil {
 		return Port{}, err

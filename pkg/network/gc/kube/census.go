@@ -30,7 +30,7 @@ import (
 // kind is one that can hold something.
 type kind struct {
 	resource string
-	// versions are those of the API that have it, the first that is served is taken.
+	// versions are the API versions that have the kind. The first one that the cluster serves is used.
 	versions []schema.GroupVersion
 	// node reports that its objects can be selected by node.
 	node bool
@@ -43,7 +43,7 @@ var kinds = map[string]kind{
 	}},
 }
 
-// Options are those of a census.
+// Options configure a census.
 type Options struct {
 	// Config leads to the cluster.
 	Config *rest.Config
@@ -64,7 +64,7 @@ type Census struct {
 
 var _ gc.Census = (*Census)(nil)
 
-// New makes a census. It asks the cluster nothing. It fails if the kubeconfig is invalid.
+// New returns a census. It does not call the cluster. It fails if the kubeconfig is invalid.
 func New(o Options) (*Census, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 3 * time.Minute // pages of all Pods of a large cluster

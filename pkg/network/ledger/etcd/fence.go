@@ -125,8 +125,8 @@ func (f *fence) ensureRaised(ctx context.Context) error {
 	return nil
 }
 
-// write gives the fence a newer version. If etcd has no space for values, it deletes the fence, which also changes its
-// version.
+// write increments the version of the fence. If etcd has no space for values, it deletes the fence, which also changes
+// its version.
 func (f *fence) write(ctx context.Context) (struct{}, error) {
 	var none struct{}
 	written, err := f.store.client.Put(ctx, f.key, "")

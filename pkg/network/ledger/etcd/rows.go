@@ -185,8 +185,9 @@ func (s *Store) scan(ctx context.Context, prefix string, revision int64, each fu
 	return nil
 }
 
-// pages part the rows from one key to another, which it excludes. Each part ends not far behind its first page: etcd counts all rows of the range that it is
-// asked for, however few it gives, so that of a million rows, asked for up to their end, each page would take as long as that count.
+// pages splits the rows between two keys into ranges; the second key is excluded. A range ends shortly after its first
+// page: etcd counts all rows of a requested range, even if it returns few. With a million rows and a range up to the
+// last key, each page would take as long as this count.
 type pages struct {
 	// from and to limit the next request; end is the end of the whole range.
 	from, to, end string

@@ -54,7 +54,7 @@ type meta struct {
 	root, pages, transaction uint64
 }
 
-// The positions of a meta page's fields behind the page header, and constants of the format.
+// The positions of a meta page's fields after the page header, and constants of the format.
 const (
 	headerBytes  = 16
 	elementBytes = 16

@@ -58,7 +58,7 @@ const (
 	growBytes = 128 << 10
 	// maximumGroup bounds the commits of one bbolt transaction.
 	maximumGroup = 1024
-	// sumBytes is the length of the checksum behind each value.
+	// sumBytes is the length of the checksum after each value.
 	sumBytes = 8
 )
 
@@ -517,7 +517,7 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// encode returns a value with the checksum of its row behind it.
+// encode returns a value followed by the checksum of its row.
 func encode(key, value []byte) []byte {
 	row := make([]byte, 0, len(value)+sumBytes)
 	return binary.LittleEndian.AppendUint64(append(row, value...), checksum(key, value))

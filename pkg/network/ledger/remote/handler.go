@@ -127,7 +127,7 @@ func (a *answer) line(status int, m message) error {
 	return json.NewEncoder(a.w).Encode(m)
 }
 
-// end writes the last line. The caller may have gone.
+// end writes the last line. The caller may have disconnected.
 func (a *answer) end(err error) {
 	if err == nil {
 		_ = a.line(http.StatusOK, message{End: true})
