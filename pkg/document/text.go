@@ -795,7 +795,7 @@ var (
 	// ErrIndex marks an item that lies outside of its list.
 	ErrIndex = errors.New("index out of range")
 	// ErrGone means that an edited Node was removed or replaced before.
-	ErrGone = errors.New("place was removed")
+	ErrGone = errors.New("value was removed")
 	// ErrReadOnly marks an edit of the tree that Document.Original returns.
 	ErrReadOnly = errors.New("original is read only")
 )

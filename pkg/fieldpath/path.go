@@ -75,7 +75,7 @@ func Parse(text string) (Path, error) {
 	case len(p) == 0:
 		return nil, errors.New("is empty")
 	case p[0].By != "" || p[0].Position:
-		return nil, errors.New("begins with an item of a list, but the whole is an object")
+		return nil, errors.New("begins with a list item, but the document is an object")
 	}
 	return p, nil
 }

@@ -37,9 +37,9 @@ var (
 	// ErrRefused is a permanent rejection by the cloud: a retry does not help.
 	ErrRefused = errors.New("refused by the cloud")
 	// ErrNotSent means that a call to a cloud cannot be built: this attempt sent nothing.
-	ErrNotSent = errors.New("nothing was sent to the cloud, as the call cannot be written")
+	ErrNotSent = errors.New("nothing was sent to the cloud, because the call cannot be encoded")
 	// ErrInUse is returned by a cloud for an address that something outside of the ledger uses. It is an ErrRefused, too.
-	ErrInUse = fmt.Errorf("%w: the address is in use there", ErrRefused)
+	ErrInUse = fmt.Errorf("%w: the address is in use in the cloud", ErrRefused)
 	// ErrReleased is returned for a request that arrived before its owner was released.
 	ErrReleased = errors.New("the owner was released")
 	// ErrGone means that the caller disconnected before anything was written for the request.
@@ -58,7 +58,7 @@ type Busy struct {
 
 // Error implements error.
 func (b *Busy) Error() string {
-	return ErrBusy.Error() + ": " + b.Of + " would not be done in time; try again in " + b.RetryAfter.String()
+	return ErrBusy.Error() + ": " + b.Of + " is overloaded: the call would not end in time; try again in " + b.RetryAfter.String()
 }
 
 // Is reports whether target is ErrBusy.

@@ -68,7 +68,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	f.AddConfig(set, "ControllerConfiguration")
 	set.StringArrayVar(&f.profiles, "profile", nil, "file or folder with profiles, in addition to the configuration (repeatable)")
 	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener (default: the current one)")
-	set.StringVar(&f.kubernetesVersions, "kubernetes-versions", "", `versions of Kubernetes that are served, such as ">= 1.31, < 1.36"; all without`)
+	set.StringVar(&f.kubernetesVersions, "kubernetes-versions", "", `versions of Kubernetes that are served, such as ">= 1.31, < 1.36" (default: all)`)
 	set.StringVar(&f.kubeconfig, "kubeconfig", f.kubeconfig, "kubeconfig of the seed (default: the Pod's service account)")
 	set.StringVar(&f.master, "master", "", "URL of the kube-apiserver, instead of the one in the kubeconfig")
 

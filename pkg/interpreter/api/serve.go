@@ -116,11 +116,11 @@ func (h *Handler) fail(e *exchange, err error) (status int) {
 		e.Dialect = who.dialect.kind
 	}
 	if p, ok := errors.AsType[*panicked](err); ok {
-		log.Error(p, "A question made the server panic", "stack", string(p.stack))
+		log.Error(p, "The server panicked: this is a bug", "stack", string(p.stack))
 	} else if ours {
-		log.Error(err, "A question failed", "code", f.Code)
+		log.Error(err, "A request failed", "code", f.Code)
 	} else {
-		log.V(1).Info("A question was refused", "code", f.Code, "why", f.Message)
+		log.V(1).Info("A request was refused", "code", f.Code, "why", f.Message)
 	}
 	status, answer := who.fail(f)
 	if e.message, err = encode(answer); err != nil {

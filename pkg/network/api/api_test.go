@@ -80,9 +80,9 @@ func TestProblemOf(t *testing.T) {
 		status int
 		text   string
 	}{
-		{wrap(&network.Busy{Of: "fabric", RetryAfter: 100 * time.Millisecond}), 429, "allocating: busy: fabric would not be done in time; try again in 100ms"},
+		{wrap(&network.Busy{Of: "fabric", RetryAfter: 100 * time.Millisecond}), 429, "allocating: busy: fabric is overloaded: the call would not end in time; try again in 100ms"},
 		{wrap(network.ErrRefused), 422, "allocating: refused by the cloud"},
-		{wrap(network.ErrNotSent), 500, "allocating: nothing was sent to the cloud, as the call cannot be written"},
+		{wrap(network.ErrNotSent), 500, "allocating: nothing was sent to the cloud, because the call cannot be encoded"},
 		{wrap(network.ErrUnknownPool), 404, "allocating: unknown pool"},
 		{wrap(network.ErrOutside), 400, "allocating: the address is outside of the pool"},
 		{wrap(network.ErrTaken), 409, "allocating: in use"},

@@ -20,7 +20,7 @@ func CheckName(name string) error {
 	if name == "" || len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
-	return errors.New("must be a name of Kubernetes: at most 253 characters, small letters, digits, dots and -")
+	return errors.New("must be a name of Kubernetes: at most 253 characters, lowercase letters, digits, dots and -")
 }
 
 // CheckNamespace returns an error for an invalid namespace: it must be a DNS label (RFC 1123) of at most 63 characters.
@@ -28,7 +28,7 @@ func CheckNamespace(name string) error {
 	if name == "" || len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0 {
 		return nil
 	}
-	return errors.New("must be a namespace: at most 63 characters, small letters, digits and -")
+	return errors.New("must be a namespace: at most 63 characters, lowercase letters, digits and -")
 }
 
 // uid matches UIDs of Kubernetes, including those of static Pods, which are not UUIDs.

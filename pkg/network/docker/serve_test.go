@@ -117,7 +117,7 @@ func TestKernelErrors(t *testing.T) {
 		{fmt.Errorf("making it: %w: the link went away", network.ErrUnavailable), "making the links of endpoint e1: making it: unavailable: the link went away"},
 		{&fs.PathError{Op: "open", Path: "/secret", Err: syscall.EACCES}, "the server failed; its log has the reason"},
 		{context.DeadlineExceeded, "it takes longer than the caller waits; the work continues: retry"},
-		{&network.Busy{Of: "fabric", RetryAfter: time.Second}, "making the links of endpoint e1: busy: fabric would not be done in time; try again in 1s"},
+		{&network.Busy{Of: "fabric", RetryAfter: time.Second}, "making the links of endpoint e1: busy: fabric is overloaded: the call would not end in time; try again in 1s"},
 		{errors.New("with a secret"), "the server failed; its log has the reason"},
 	} {
 		w.kernel.fails["EnsurePort"] = c.err

@@ -82,7 +82,7 @@ func parseResource(key string) (t Resource, err error) {
 		err = errUnknownRow
 	}
 	if err == nil && t.key() != key {
-		err = errors.New("the key is not written as Graft writes it")
+		err = errors.New("the key has another form than Graft writes")
 	}
 	return t, err
 }
@@ -102,7 +102,7 @@ func Describe(key string) string {
 	return resource.String()
 }
 
-var errUnknownRow = errors.New("no row of this kind is known to Graft")
+var errUnknownRow = errors.New("Graft has no rows of this kind")
 
 // ReadEntry parses any row except the row of the format. If it fails, the entry contains only the key.
 func ReadEntry(key, value []byte) (Entry, error) {
@@ -143,7 +143,7 @@ func ReadEntry(key, value []byte) (Entry, error) {
 	}
 	p, err := parseResourceRow(value)
 	if err == nil && !bytes.Equal(p.encode(), value) {
-		err = errors.New("the value is not written as Graft writes it")
+		err = errors.New("the value has another form than Graft writes")
 	}
 	if e.Owner, e.Until = p.owner, p.until; !p.until.IsZero() {
 		e.Owner, e.Last = network.Owner{}, p.owner

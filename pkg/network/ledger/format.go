@@ -28,7 +28,7 @@ func readFormat(value []byte) (fresh bool, err error) {
 	case strings.HasPrefix(string(value), importing):
 		return false, ErrImporting
 	case string(value) != format:
-		return false, fmt.Errorf("%w: %s, where this one writes %s: use the version that wrote it, or a newer one", ErrFormat, value, format)
+		return false, fmt.Errorf("%w: %s, but this version writes %s: use the version that wrote it, or a newer one", ErrFormat, value, format)
 	}
 	return false, nil
 }

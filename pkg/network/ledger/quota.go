@@ -65,7 +65,7 @@ func (c *choice) count(ctx context.Context, counts map[string][]byte) error {
 			return err
 		}
 		if n >= quota.Limit {
-			return fmt.Errorf("%w: %s may hold %d of the pool %s", network.ErrQuota, quota.Name, quota.Limit, c.in.Pool)
+			return fmt.Errorf("%w: %s may have at most %d allocations in the pool %s", network.ErrQuota, quota.Name, quota.Limit, c.in.Pool)
 		}
 		counts[key] = formatCount(n + 1)
 		c.changes = append(c.changes, Change{Key: key, Was: was, Value: counts[key]})

@@ -60,7 +60,7 @@ func TestQuota(t *testing.T) {
 		}
 	}
 	err := reserve("c", "node/m", "namespace/x")
-	if !errors.Is(err, network.ErrQuota) || !strings.Contains(err.Error(), "namespace/x may hold 2 of the pool pool") {
+	if !errors.Is(err, network.ErrQuota) || !strings.Contains(err.Error(), "namespace/x may have at most 2 allocations in the pool pool") {
 		t.Errorf("got error %v", err)
 	}
 	usage("map[namespace/x:2 node/n:2]")

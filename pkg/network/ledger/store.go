@@ -70,7 +70,7 @@ type Limiter interface {
 }
 
 // ErrTooLarge is returned for a commit with more changes or bytes than the store accepts; it has no effect.
-var ErrTooLarge = errors.New("it is more than the store takes in one commit")
+var ErrTooLarge = errors.New("the commit is larger than the store accepts")
 
 // Batch returns the best number of rows per commit for very many rows.
 func Batch(s Store) int { return atMost(s, 256) }

@@ -24,7 +24,7 @@ func parseAddress(text string) (netip.Addr, error) {
 	case address.Zone() != "":
 		return netip.Addr{}, fmt.Errorf("%q has a zone", text)
 	case address.Is4In6():
-		return netip.Addr{}, fmt.Errorf("%q is an IPv4 address in an IPv6 one: write %s", text, address.Unmap())
+		return netip.Addr{}, fmt.Errorf("%q is an IPv4 address in IPv6 notation: write %s", text, address.Unmap())
 	}
 	return address, nil
 }
@@ -36,7 +36,7 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	case err != nil:
 		return netip.Prefix{}, fmt.Errorf("%q is not a prefix, such as 10.64.0.0/16", text)
 	case prefix.Addr().Is4In6():
-		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 prefix in an IPv6 one", text)
+		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 prefix in IPv6 notation: write it in IPv4 notation", text)
 	case prefix != prefix.Masked():
 		return netip.Prefix{}, fmt.Errorf("%q has bits set after the prefix length: write %s", text, prefix.Masked())
 	}
@@ -65,7 +65,7 @@ func parseRange(text string) (netipx.IPRange, error) {
 	case err != nil:
 		return netipx.IPRange{}, err
 	case first.BitLen() != last.BitLen():
-		return netipx.IPRange{}, fmt.Errorf("%q is from one family to another", text)
+		return netipx.IPRange{}, fmt.Errorf("%q begins and ends in different families", text)
 	case last.Less(first):
 		return netipx.IPRange{}, fmt.Errorf("%q ends before it begins", text)
 	}

@@ -151,7 +151,7 @@ func (c *call) keys() []string {
 func (c *call) run(ctx context.Context) error {
 	unlock, err := c.owners.Lock(ctx, c.keys()...)
 	if err != nil {
-		return fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+		return fmt.Errorf("%w: another request for the owner is not finished: %w", network.ErrUnavailable, err)
 	}
 	defer unlock()
 	defer func() { cancelAll(c.turns) }()

@@ -161,7 +161,7 @@ func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 	}
 	const text = "unavailable: it is of the cloud old: this server has no such cloud; " +
 		"declare the cloud in a profile again, until its bindings are released"
-	if diff := cmp.Diff([]string{": releases that wait: 1: " + text}, w.reported()); diff != "" {
+	if diff := cmp.Diff([]string{": releases wait for their cloud (1): " + text}, w.reported()); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
 	}
 	w.run()
@@ -221,7 +221,7 @@ func TestUndeclaredCloudBlocksNoOther(t *testing.T) {
 	}
 	w.run()
 	w.gone("z")
-	if got := w.reported(); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint("releases that wait: ", many)) {
+	if got := w.reported(); len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("releases wait for their cloud (%d)", many)) {
 		t.Errorf("reports: %q", got)
 	}
 	w.Configure(named("fabric", fabric), map[string]service.Cloud{"gone": {Cloud: newFake()}})

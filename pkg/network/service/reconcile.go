@@ -247,7 +247,7 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 }
 
 // errBusy is the error of work for an owner that a request is handling.
-var errBusy = errors.New("a request works for the owner")
+var errBusy = errors.New("a request for the owner is in progress")
 
 // afterRequest calls a function when no request works for an owner any more.
 func (r *reconciler) afterRequest(owner network.Owner, call func()) {
@@ -375,7 +375,7 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
 		_, err := r.backend(network.Allocation{Cloud: cloud, Pool: r.anyPool()})
-		r.options.Report(network.Owner{}, fmt.Errorf("releases that wait: %d: %w", waiting[cloud], err))
+		r.options.Report(network.Owner{}, fmt.Errorf("releases wait for their cloud (%d): %w", waiting[cloud], err))
 	}
 	var group errgroup.Group
 	group.SetLimit(maximumRollbacks)

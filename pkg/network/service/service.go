@@ -396,7 +396,7 @@ func (s *Service) releaseIf(ctx context.Context, owner network.Owner, tombstone 
 		defer done()
 		unlock, err := s.owners.Lock(ctx, owner.String())
 		if err != nil {
-			err = fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+			err = fmt.Errorf("%w: another request for the owner is not finished: %w", network.ErrUnavailable, err)
 		} else {
 			defer unlock()
 			err = s.recordRelease(ctx, owner, tombstone, is)

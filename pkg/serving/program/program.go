@@ -63,7 +63,7 @@ type Flags struct {
 
 // AddConfig defines the flag for the configuration file, of the given kind.
 func (f *Flags) AddConfig(set *pflag.FlagSet, kind string) {
-	set.StringVar(&f.config, "config", "", "file with the "+kind+"; defaults without one")
+	set.StringVar(&f.config, "config", "", "file with the "+kind+" (default: built-in defaults)")
 }
 
 // AddTo defines the flags for limits and logging.

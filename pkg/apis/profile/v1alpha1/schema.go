@@ -17,7 +17,7 @@ func (Metadata) JSONSchema() string {
 	return `{"allOf": [{"properties": {"name": {
 		"maxLength": 253,
 		"pattern": "^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$",
-		"patternErrorMessage": "A name has small letters, digits, - and . and begins and ends with a letter or digit."
+		"patternErrorMessage": "A name has lowercase letters, digits, - and . and begins and ends with a letter or digit."
 	}}}]}`
 }
 

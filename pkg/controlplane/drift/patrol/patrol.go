@@ -128,10 +128,10 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	}
 	p.Metrics.touched.WithLabelValues(string(outcome)).Inc()
 	if err != nil {
-		p.Log.Error(err, "Touching failed", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name)
+		p.Log.Error(err, "Touching an object failed", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name)
 		return outcome
 	}
-	p.Log.Info("Touched", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "outcome", outcome)
+	p.Log.Info("Touched an object", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "outcome", outcome)
 	return outcome
 }
 

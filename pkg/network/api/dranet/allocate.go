@@ -394,7 +394,7 @@ func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *p
 	if mtu || mac {
 		var err error
 		if facts, err = a.configuration(ctx, a.subject.Device); err != nil {
-			return fmt.Errorf("the facts of the device: %w", err)
+			return fmt.Errorf("reading reading the facts of the device: %w", err)
 		}
 	}
 	if mtu && (facts.Interface.MTU == nil || *facts.Interface.MTU != *asked.Interface.MTU) {

@@ -220,7 +220,7 @@ func TestCloudErrors(t *testing.T) {
 	}{
 		{"answers 400 if the cloud rejects the call", fmt.Errorf("%w: the subnet is closed", network.ErrRefused), 400, "refused by the cloud: the subnet is closed"},
 		{"answers 500 if the answer got lost", errLost, 500, "unavailable: the answer got lost"},
-		{"answers 429 if the queue is too long", &network.Busy{Of: "fabric", RetryAfter: 1500 * time.Millisecond}, 429, "would not be done in time; try again in 1.5s"},
+		{"answers 429 if the queue is too long", &network.Busy{Of: "fabric", RetryAfter: 1500 * time.Millisecond}, 429, "would not end in time; try again in 1.5s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, document, &fakeCloud{hook: func(network.Allocation) error { return c.err }})

@@ -89,7 +89,7 @@ func (p *plugin) run(ctx context.Context, command string, do func(context.Contex
 	case ctx.Err() != nil:
 		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, ctx.Err())
 	case within.Err() != nil:
-		return fmt.Errorf("running the CNI plugin %s for %s: it was not done within %s", p.name, command, p.options.Timeout)
+		return fmt.Errorf("running the CNI plugin %s for %s: it did not end within %s", p.name, command, p.options.Timeout)
 	}
 	return p.convertError(command, err)
 }
@@ -184,7 +184,7 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case output.over:
-		return nil, fmt.Errorf("it has written more than %d bytes", maximumOutput)
+		return nil, fmt.Errorf("its output has more than %d bytes", maximumOutput)
 	case err == nil || errors.Is(err, exec.ErrWaitDelay):
 		return output.kept, nil
 	}

@@ -161,7 +161,7 @@ func TestFailures(t *testing.T) {
 			want:   "refused by the cloud: the CNI plugin returned two addresses of one family; an allocation has at most one of each", is: network.ErrRefused, commands: "ADD",
 		},
 		"an output above the limit": {
-			script: script{Add: strings.Repeat(" ", 1<<20) + given}, want: "running the CNI plugin playing for ADD: it has written more than 1048576 bytes", commands: "ADD",
+			script: script{Add: strings.Repeat(" ", 1<<20) + given}, want: "running the CNI plugin playing for ADD: its output has more than 1048576 bytes", commands: "ADD",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestHangingPluginIsKilled(t *testing.T) {
 	hasty := st.options
 	hasty.Timeout = 100 * time.Millisecond
 	_, err := cni.New("lan", hasty).Bind(t.Context(), intent(1))
-	if want := "running the CNI plugin playing for ADD: it was not done within 100ms"; err == nil || err.Error() != want {
+	if want := "running the CNI plugin playing for ADD: it did not end within 100ms"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	ctx, leave := context.WithCancel(t.Context())

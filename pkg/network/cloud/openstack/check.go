@@ -118,7 +118,7 @@ func (n neutron) checkQuotas(ctx context.Context, withTrunks bool) []Result {
 		project, _ = token.ExtractProject() // a token without a project is reported below
 	}
 	if project == nil {
-		return []Result{{Name: "quotas", Err: errors.New("the credentials are for no project")}}
+		return []Result{{Name: "quotas", Err: errors.New("the credentials are not scoped to a project")}}
 	}
 	details, err := quotas.GetDetail(ctx, n.client, project.ID).Extract()
 	switch {
@@ -141,7 +141,7 @@ func quotaResult(of string, q quotas.QuotaDetail) Result {
 		result.Detail = fmt.Sprintf("%d of %d used", used, q.Limit)
 	}
 	if q.Limit >= 0 && used >= q.Limit {
-		result.Err = fmt.Errorf("%s: nothing is left", result.Detail)
+		result.Err = fmt.Errorf("%s: the quota is used up", result.Detail)
 	}
 	return result
 }

@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 		"extension trunk",
 		"permission to list trunks",
 		"trunk of the NIC " + parentMAC + " trunk, 0 sub-ports",
-		"quota of ports FAILED 8 of 8 used: nothing is left",
+		"quota of ports FAILED 8 of 8 used: the quota is used up",
 		"quota of trunks 1 used, no limit",
 	}
 	if diff := cmp.Diff(want, lines(c.Check(t.Context(), parentMAC))); diff != "" {

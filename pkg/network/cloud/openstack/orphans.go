@@ -62,7 +62,7 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 	case !remove || len(old) == 0:
 		return orphans, nil
 	case len(lost) > alwaysRemoved && len(lost)*100 > total*mostRemoved:
-		const message = "%d of %d ports in Neutron are of no allocation, which are too many to delete them: check that this is the " +
+		const message = "%d of %d ports in Neutron have no allocation, which is too many to delete them: check that this is the " +
 			"right ledger, and that no other installation has the namePrefix %s"
 		return orphans, fmt.Errorf(message, len(lost), total, c.definition.NamePrefix)
 	}

@@ -57,7 +57,7 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 	if r.decode("mac", a.mac, &mac); mac != "" {
 		err := made.MAC.UnmarshalText([]byte(mac))
 		if err == nil && len(made.MAC) != 6 {
-			err = errors.New("of another length")
+			err = errors.New("it must have 6 bytes")
 		}
 		r.note("mac", "not a MAC address", err)
 	}

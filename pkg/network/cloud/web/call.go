@@ -270,7 +270,7 @@ func (c *client) token() (string, error) {
 	}
 	token := strings.TrimSpace(raw)
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", errors.New("reading tokenFile: there is no token in it, or more than that")
+		return "", errors.New("reading tokenFile: it must contain one token and nothing else")
 	}
 	return token, nil
 }

@@ -80,7 +80,7 @@ func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition
 	}
 	c.environments = unbinding
 	if spec.Unbind == nil {
-		c.add(n.Finding(path+".unbind", "a cloud needs a call that unbinds: without it, nothing would ever be released").Of(source.MissingField))
+		c.add(n.Finding(path+".unbind", "a cloud needs a call that unbinds: without it, no allocation can be released").Of(source.MissingField))
 	} else {
 		d.unbind = c.call("unbind", *spec.Unbind, n.Get("unbind"), path+".unbind")
 	}

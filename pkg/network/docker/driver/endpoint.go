@@ -193,7 +193,7 @@ func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 // returns the same. It fails without a sandbox, or for an unknown endpoint.
 func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (joined Endpoint, of Network, err error) {
 	if sandbox == "" {
-		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
+		return Endpoint{}, Network{}, fmt.Errorf("%w: the request names no sandbox", ErrImpossible)
 	}
 	err = d.withEndpoint(ctx, network, id, func(n networkRow, row endpointRow) error {
 		if err := cmp.Or(n.exists(network), row.exists(id)); err != nil {

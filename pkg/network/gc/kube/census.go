@@ -117,7 +117,7 @@ func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error)
 	}
 	resource, counted := c.served.Load(holder.Kind)
 	if !counted {
-		return false, fmt.Errorf("%w: %s was not counted", gc.ErrUncounted, holder.Kind)
+		return false, fmt.Errorf("%w: the search counted no objects of kind %s", gc.ErrUncounted, holder.Kind)
 	}
 	object, err := c.client.Resource(resource.(schema.GroupVersionResource)).Namespace(holder.Namespace).Get(ctx, holder.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

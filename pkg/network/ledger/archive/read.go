@@ -25,7 +25,7 @@ import (
 var (
 	errTruncated = errors.New("the end is missing: the export was not finished, or not copied whole")
 	errDamaged   = errors.New("the export was changed or damaged: its contents do not match its last line; take another copy")
-	errFields    = errors.New("a line must be one allocation, one quarantine, one record, or the end")
+	errFields    = errors.New("a line must have exactly one of allocation, quarantined, record and end")
 )
 
 // Read checks an archive while it reads it to its end, and calls each for the rows of every line until that returns an
@@ -84,7 +84,7 @@ func (r *reader) head() error {
 	case json.Unmarshal(line, &first) != nil || first.Format != formatName:
 		return ErrForeign
 	case first.Version != version && first.Version != versionRecords:
-		return fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d",
+		return fmt.Errorf("%w: the export has version %d, but this version of Graft reads %d and %d",
 			ledger.ErrFormat, first.Version, version, versionRecords)
 	}
 	r.note(line)

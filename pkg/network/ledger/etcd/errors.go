@@ -32,7 +32,7 @@ var ErrUnreachable = errors.New("no endpoint of etcd answers")
 var ErrFull = errors.New("etcd has used up its quota of space: compact and defragment it or raise --quota-backend-bytes, and then disarm its alarm")
 
 // ErrRefused means that etcd rejects the user, or its access to these keys.
-var ErrRefused = errors.New("etcd refuses")
+var ErrRefused = errors.New("etcd rejects the user or its permissions")
 
 // refusals lists the errors with which etcd denies access.
 var refusals = []error{

@@ -38,7 +38,7 @@ func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
 // not executed. It fails with ledger.ErrConflict, ledger.ErrTooLarge, or an error with an unknown outcome.
 func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
 	if len(changes) > s.Limit() {
-		return 0, fmt.Errorf("%w: %d rows, where etcd takes %d", ledger.ErrTooLarge, len(changes), s.Limit())
+		return 0, fmt.Errorf("%w: %d rows, but etcd accepts at most %d", ledger.ErrTooLarge, len(changes), s.Limit())
 	}
 	if err := ledger.CheckDistinct(changes); err != nil {
 		return 0, err
