@@ -40,7 +40,7 @@ func main() {
 	log.SetFlags(0)
 	var dumps []dump
 	for _, release := range releases {
-		found, err := ask(".cache/kubeflags", release)
+		found, err := readRelease(".cache/kubeflags", release)
 		if err != nil {
 			log.Fatalf("reading the flags of Kubernetes %s: %s", release, err)
 		}
@@ -103,8 +103,8 @@ func merge(dumps []dump) (*table, error) {
 	return t, nil
 }
 
-// spans returns the first and last version of each name in the mappings of all releases. It fails if a name disappears and
-// returns, which a span cannot express.
+// spans returns the first and last version of each name in the mappings of all releases. It fails if a name disappears
+// and returns, which a span cannot express.
 func spans[V any](dumps []dump, of func(int) map[string]V) (map[string]kubeflags.Span, error) {
 	all := map[string]kubeflags.Span{}
 	for i, d := range dumps {

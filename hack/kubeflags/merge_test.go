@@ -133,7 +133,7 @@ func TestProgram(t *testing.T) {
 }
 
 func TestAskWrong(t *testing.T) {
-	if _, err := ask(t.TempDir(), "1.34"); err == nil {
+	if _, err := readRelease(t.TempDir(), "1.34"); err == nil {
 		t.Error("1.34 is taken for a release")
 	}
 }

@@ -61,9 +61,9 @@ type gateOf struct {
 	Locked  bool   `json:"locked"`
 }
 
-// ask returns the data of a release. It compiles the program unless the result is cached: the folder has the name of the release
-// and a checksum of the program.
-func ask(cache, release string) (dump, error) {
+// readRelease returns the data of a release. It compiles the program unless the result is cached: the folder has the
+// name of the release and a checksum of the program.
+func readRelease(cache, release string) (dump, error) {
 	d := dump{release: release, parts: map[string]part{}}
 	if _, err := fmt.Sscanf(release, "v1.%d.", &d.minor); err != nil {
 		return d, fmt.Errorf("%q is not a release such as v1.34.4", release)

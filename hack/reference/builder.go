@@ -231,9 +231,9 @@ func (b *builder) shape(t reflect.Type) object {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return object{"type": "string"}
 		}
-		return with(orExpression("array"), "items", b.shape(t.Elem()))
+		return withMember(orExpression("array"), "items", b.shape(t.Elem()))
 	case reflect.Map:
-		return with(orExpression("object"), "additionalProperties", b.shape(t.Elem()))
+		return withMember(orExpression("object"), "additionalProperties", b.shape(t.Elem()))
 	case reflect.Struct:
 		return b.shapeOfStruct(t)
 	}
@@ -243,8 +243,8 @@ func (b *builder) shape(t reflect.Type) object {
 	return orExpression(jsonTypes[t.Kind()])
 }
 
-// with returns a copy of a schema with one more member.
-func with(schema object, member string, value any) object {
+// withMember returns a copy of a schema with one more member.
+func withMember(schema object, member string, value any) object {
 	schema = maps.Clone(schema)
 	schema[member] = value
 	return schema

@@ -139,7 +139,7 @@ func described(schema object, comment string) object {
 	if _, ok := schema["description"]; ok || text == "" {
 		return schema
 	}
-	return with(schema, "description", text)
+	return withMember(schema, "description", text)
 }
 
 // withoutSubject removes the field's name from its comment: "QPS is the limit" becomes "the limit".

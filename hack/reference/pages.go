@@ -22,8 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// documented returns the writer of a page about a kind of document: the head of the page, the heading of the fields,
-// and the output of write.
+// documented returns the writer of a page about a kind of document: a head, the fields' heading, and write's output.
 func documented(file, intro string, write func(*bytes.Buffer, *Schema)) func(*bytes.Buffer) error {
 	return func(out *bytes.Buffer) error {
 		schema, err := readSchema(file)

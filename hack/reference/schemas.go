@@ -140,10 +140,10 @@ func (b *builder) rule(on *target.Target) object {
 	for _, d := range operation.All() {
 		if d.On(on) {
 			one = append(one, object{"required": []string{d.Name}})
-			fields[d.Name] = with(b.withNames(d.Name, on.Component), "description", d.Summary)
+			fields[d.Name] = withMember(b.withNames(d.Name, on.Component), "description", d.Summary)
 		}
 	}
-	return b.share("rule.", on.Name, with(closed(fields, nil), "oneOf", one))
+	return b.share("rule.", on.Name, withMember(closed(fields, nil), "oneOf", one))
 }
 
 // ruleFields returns the schemas of a rule's fields except its operation, from the type and its comments.
@@ -169,7 +169,7 @@ func (b *builder) argument(a operation.Argument) object {
 	if a.Summary == "" {
 		return schema
 	}
-	return with(schema, "description", a.Summary)
+	return withMember(schema, "description", a.Summary)
 }
 
 func (b *builder) argumentType(t operation.Type) object {
@@ -282,7 +282,7 @@ func (b *builder) members(arguments []operation.Argument) object {
 			required = append(required, a.Name)
 		}
 	}
-	return with(closed(properties, required), "minProperties", 1)
+	return withMember(closed(properties, required), "minProperties", 1)
 }
 
 // partOfShape returns the schema of a Kubernetes type, restricted to the allowed members and extended by those
@@ -322,9 +322,9 @@ func (b *builder) withNames(operation, component string) object {
 		for _, own := range []string{"disable-admission-plugins", "enable-admission-plugins", "feature-gates"} {
 			delete(offered, own) // they have operations
 		}
-		return b.share(name+".", component, with(general, "properties", with(properties(general), "set", with(set, "properties", offered))))
+		return b.share(name+".", component, withMember(general, "properties", withMember(properties(general), "set", withMember(set, "properties", offered))))
 	case "featureGates":
-		return b.share(name+".", component, with(general, "properties",
+		return b.share(name+".", component, withMember(general, "properties",
 			b.offered("gate", general["additionalProperties"], component, kubeflags.Gates, func(name string) string {
 				history, _ := kubeflags.Gate(component, name)
 				return history.String()
@@ -366,7 +366,7 @@ func providerProfileTest() (object, error) {
 	several := object{"type": []string{"string", "array"}, "items": object{"type": "string"}}
 	b.special[reflect.TypeFor[v1alpha1.TestVersions]()] = several
 	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = several
-	b.special[reflect.TypeFor[v1alpha1.TestText]()] = with(
+	b.special[reflect.TypeFor[v1alpha1.TestText]()] = withMember(
 		b.fields(reflect.TypeFor[v1alpha1.TestText](), reflect.Value{}), "type", []string{"object", "null"})
 	b.special[reflect.TypeFor[map[string]v1alpha1.TestExpectation]()] = reference("expectations")
 
@@ -386,12 +386,12 @@ func providerProfileTest() (object, error) {
 
 // expectations returns the schema of expectations: by target, by kind and name, and for all other objects.
 func expectations() object {
-	of := object{v1alpha1.TestOthers: with(reference("expectation"), "description", "all objects that no other entry is for")}
+	of := object{v1alpha1.TestOthers: withMember(reference("expectation"), "description", "all objects that no other entry is for")}
 	for _, name := range target.Names() {
 		on, _ := target.Lookup(name)
-		of[name] = with(reference("expectation"), "description", on.Summary)
+		of[name] = withMember(reference("expectation"), "description", on.Summary)
 	}
-	return with(closed(of, nil), "patternProperties", object{"^[^/]+/[^/]+$": reference("expectation")})
+	return withMember(closed(of, nil), "patternProperties", object{"^[^/]+/[^/]+$": reference("expectation")})
 }
 
 // orNull allows null for each field of a setting, which resets it.

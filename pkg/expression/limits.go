@@ -56,7 +56,7 @@ func meterOf(ctx context.Context) *meter {
 	return new(meter)
 }
 
-// Charge counts the size of a value that is made for a request outside of expressions, and returns an error if there is no room for it.
+// Charge counts the size of a value that a request creates outside of expressions. It fails if the limit is reached.
 func Charge(ctx context.Context, size int) error {
 	m := meterOf(ctx)
 	err := m.reserve(size, maximumTogether)

@@ -89,9 +89,9 @@ func (o Owner) Valid() bool {
 	return o.Contract != "" && o.Key != "" && !strings.Contains(o.Contract, "/")
 }
 
-// Trunk is the network interface of a machine that carries VLANs; the number of a VLAN is unique on it. The zero value means no trunk.
+// Trunk is the network interface of a machine that carries VLANs. The zero value means no trunk.
 type Trunk struct {
-	// Node is the machine, and MAC the interface's address in lower case; either may be empty where a contract does not say it.
+	// Node is the machine, and MAC the interface's address in lower case. Either may be empty if the contract lacks it.
 	Node string `json:"node,omitempty"`
 	MAC  string `json:"mac,omitempty"`
 }
@@ -108,7 +108,7 @@ const (
 	Bound State = "bound"
 	// Releasing: the owner has released it; the cloud may still have it.
 	Releasing State = "releasing"
-	// Quarantined: the cloud has confirmed the release. The resource is not allocated before the end of its quarantine.
+	// Quarantined: the cloud has confirmed the release; the resource is not allocated before its quarantine ends.
 	Quarantined State = "quarantine"
 )
 
@@ -127,9 +127,8 @@ type Allocation struct {
 	Since time.Time `json:"since"`
 	// Holder is the object that the owner represents.
 	Holder Holder `json:"holder,omitzero"`
-	// Together is set while the allocation is intended: the first owner of the request that contained several owners,
-	// which are allocated all or none. It is zero for a request with one owner, and in rows of versions without this
-	// field.
+	// Together is set while it is intended: the first owner of a request with several owners, which are allocated all
+	// or none. It is zero for a request with one owner, and in rows of versions without this field.
 	Together Owner `json:"together,omitzero"`
 	// Quotas are the quotas of the pool that it counts for, such as namespace/default.
 	Quotas []string `json:"quotas,omitempty"`

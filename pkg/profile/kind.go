@@ -38,7 +38,7 @@ func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], s
 		named    = map[string]source.Position{}
 	)
 	for i, part := range parts {
-		own := in(parts, i, known)
+		own := findingsIn(parts, i, known)
 		content, problems := k.decode(part.Node)
 		problems = problems.Beyond(own)
 		findings = append(findings, problems...)

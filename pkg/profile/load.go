@@ -89,8 +89,8 @@ var providerProfile = kind[v1alpha1.ProviderProfile]{
 	},
 }
 
-// in returns the findings in the document with an index.
-func in(parts []Part, index int, findings source.Findings) source.Findings {
+// findingsIn returns the findings in the document with an index.
+func findingsIn(parts []Part, index int, findings source.Findings) source.Findings {
 	begin, end := parts[index].Node.Position(), source.Position{}
 	if next := index + 1; next < len(parts) && parts[next].Node.File == begin.File {
 		end = parts[next].Node.Position()

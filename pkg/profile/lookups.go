@@ -40,7 +40,7 @@ func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 			v.add(source.UnknownField, path+".checksum", "only a Secret or ConfigMap has a checksum")
 		}
 	}
-	v.seen(name, l)
+	v.checkNames(name, l)
 	v.missing(path, l)
 }
 
@@ -77,8 +77,8 @@ func (v *validator) object(path string, o v1alpha1.LookupObject) {
 	}
 }
 
-// seen reports name conflicts between the results of a lookup, and duplicates.
-func (v *validator) seen(name string, l v1alpha1.Lookup) {
+// checkNames reports name conflicts between the results of a lookup, and duplicates.
+func (v *validator) checkNames(name string, l v1alpha1.Lookup) {
 	path, taken := "lookups."+name, map[string]string{}
 	take := func(field, member, what string) {
 		if earlier, ok := taken[member]; ok {

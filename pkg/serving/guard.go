@@ -214,8 +214,7 @@ func (g *Guard) arrived(b *received) (displaced bool) {
 	return b.displaced
 }
 
-// depart is called after the response. Work that continues without a client keeps the request's resources, up to
-// Limits.Behind.
+// depart is called after the response. Work that continues without a client keeps its resources, up to Limits.Behind.
 func (g *Guard) depart(b *received, release func()) {
 	if !b.done {
 		b.buffer = new([]byte) // after a panic, another goroutine may still use the buffer

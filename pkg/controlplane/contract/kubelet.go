@@ -54,7 +54,7 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 		return broken(kubeletUnit, "the program %s is not the one of an image", program)
 	}
 	for _, file := range is.Unknown {
-		if !same(fileAt(before, file), fileAt(after, file)) {
+		if !equalBytes(fileAt(before, file), fileAt(after, file)) {
 			return broken(kubeletFlags, "the content of %s, which sets variables of the kubelet's command line, is not known; write it as text", file)
 		}
 	}
@@ -69,8 +69,8 @@ func DefinesKubelet(file string) bool {
 	return strings.Contains(file, "/systemd/") || file == "/etc/environment" || file == "/var/lib/kubelet/extra_args"
 }
 
-// nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins. The first
-// one is laterUnit, which a unit of the OperatingSystemConfig replaces.
+// nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins. The
+// first one is laterUnit, which a unit of the OperatingSystemConfig replaces.
 func nodeFiles(root *document.Node) []systemd.NodeFile {
 	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
 	files := make([]systemd.NodeFile, 0, 1+len(written)+2*len(units))
@@ -117,7 +117,7 @@ func writtenTwice(files []systemd.NodeFile) string {
 
 // replacesImage reports whether a file has content of its own instead of an image's.
 func replacesImage(was, is *document.Node) bool {
-	return is != nil && is.Find("content", "imageRef") == nil && !same(was.Get("content"), is.Get("content"))
+	return is != nil && is.Find("content", "imageRef") == nil && !equalBytes(was.Get("content"), is.Get("content"))
 }
 
 func kubeletUnitOf(root *document.Node) *document.Node {

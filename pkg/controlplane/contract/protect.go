@@ -135,7 +135,7 @@ func checkFlags(t *target.Target, changed []string, locked bool, exempt Exemptio
 
 // protectInputs compares the environment, Secrets and ConfigMaps of a container that must not get any.
 func protectInputs(before, after, was, is *document.Node) error {
-	if !same(was.Get("env"), is.Get("env")) || !same(was.Get("envFrom"), is.Get("envFrom")) {
+	if !equalBytes(was.Get("env"), is.Get("env")) || !equalBytes(was.Get("envFrom"), is.Get("envFrom")) {
 		return broken(senseless, "the environment of the container changed")
 	}
 	if !slices.Equal(secretMounts(before, was), secretMounts(after, is)) {
@@ -202,5 +202,5 @@ func mainContainer(t *target.Target, root *document.Node) *document.Node {
 	return root.Find("spec", "template", "spec", "containers").ItemWith("name", t.Container)
 }
 
-// same compares the raw text of two values, which suffices for values that must not be edited.
-func same(a, b *document.Node) bool { return bytes.Equal(a.Raw(), b.Raw()) }
+// equalBytes compares the raw text of two values, which suffices for values that must not be edited.
+func equalBytes(a, b *document.Node) bool { return bytes.Equal(a.Raw(), b.Raw()) }

@@ -28,8 +28,7 @@ import (
 type Options struct {
 	// Provider is the type of the extension, such as openstack. Profiles for other providers have no rules here.
 	Provider string
-	// Set is the set of webhooks for which the mutator is registered; the default is target.ControlPlane. An extension that has
-	// webhooks for several sets makes one for each.
+	// Set is the set of webhooks of the mutator; the default is target.ControlPlane. Each set needs a mutator.
 	Set target.Set
 	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager.
 	// Nil: rules that need facts are refused.

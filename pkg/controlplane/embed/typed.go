@@ -19,11 +19,11 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// ErrFieldUnknown means that a rule writes a field that the Go type of the object does not have, so that it would be lost.
+// ErrFieldUnknown means that a rule writes a field that the object's Go type lacks, so that it would be lost.
 var ErrFieldUnknown = errors.New("field unknown to this program")
 
-// ErrFieldType means that a rule writes a value that the Go type of a field cannot hold. The error omits the value: it may
-// come from a Secret.
+// ErrFieldType means that a rule writes a value that the Go type of a field cannot hold. The error omits the value: it
+// may come from a Secret.
 var ErrFieldType = errors.New("value of another type than the field has")
 
 // encode returns the object as JSON with apiVersion and kind, which typed objects often lack. It returns nil for nil.
@@ -91,7 +91,7 @@ func invalidField(raw []byte, kind reflect.Type) string {
 			return strings.Join(path, ".")
 		}
 		keys := slices.Sorted(maps.Keys(members))
-		i := slices.IndexFunc(keys, func(key string) bool { return !fits(kind, append(path[:len(path):len(path)], key), members[key]) })
+		i := slices.IndexFunc(keys, func(key string) bool { return !canHold(kind, append(path[:len(path):len(path)], key), members[key]) })
 		if i < 0 {
 			return strings.Join(path, ".")
 		}
@@ -99,8 +99,8 @@ func invalidField(raw []byte, kind reflect.Type) string {
 	}
 }
 
-// fits reports whether an object of the type can have only this value.
-func fits(kind reflect.Type, path []string, raw []byte) bool {
+// canHold reports whether an object of the type can have only this value.
+func canHold(kind reflect.Type, path []string, raw []byte) bool {
 	for _, key := range slices.Backward(path) {
 		quoted, err := json.Marshal(key)
 		if err != nil {

@@ -130,7 +130,7 @@ func (s *Traces) Get(t Trace) []byte {
 	if err != nil {
 		return nil
 	}
-	in, err := s.in(t)
+	in, err := s.documentOf(t)
 	if err != nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (s *Traces) Restore(t Trace, before []byte) error {
 	if outer, problem := parsePath(t.Document); err != nil || t.Document == "" && !isLasting(p) || t.Document != "" && (problem != nil || !isLasting(outer)) {
 		return nil //nolint:nilerr // an invalid path has no place in the object
 	}
-	in, err := s.in(t)
+	in, err := s.documentOf(t)
 	if err != nil {
 		return nil //nolint:nilerr // the document no longer exists
 	}
@@ -178,8 +178,8 @@ func (s *Traces) Flush() error {
 	return nil
 }
 
-// in returns the document that contains the trace.
-func (s *Traces) in(t Trace) (*embedded, error) {
+// documentOf returns the document that contains the trace.
+func (s *Traces) documentOf(t Trace) (*embedded, error) {
 	if t.Document == "" {
 		return &embedded{tree: s.root}, nil
 	}

@@ -49,9 +49,8 @@ type Options struct {
 	Provider, SeedProvider, BackupProvider string
 	// Annotations are set on the Shoot.
 	Annotations map[string]string
-	// InfrastructureConfig and ControlPlaneConfig are the Shoot's provider configurations, WorkerConfig is that of its
-	// first worker pool, CloudProfileConfig that of the CloudProfile, and SeedConfig that of the Seed. Each is JSON, or
-	// nil if it is not set.
+	// InfrastructureConfig and ControlPlaneConfig are provider configurations of the Shoot, WorkerConfig of its first
+	// worker pool, CloudProfileConfig of the CloudProfile, and SeedConfig of the Seed, as JSON; nil if not set.
 	InfrastructureConfig, ControlPlaneConfig, WorkerConfig, CloudProfileConfig, SeedConfig []byte
 	// Edit, when not nil, changes the Shoot after it was defaulted and before anything is computed from it. It must give
 	// the same result each time.

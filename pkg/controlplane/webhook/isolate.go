@@ -153,7 +153,7 @@ func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
 		}
 		maps.Copy(s.waiting.reads, reads)
 		for _, u := range units {
-			if own := in(refused, u.source); u.served != nil && len(own) > 0 {
+			if own := findingsIn(refused, u.source); u.served != nil && len(own) > 0 {
 				u.served.err = own
 				refused = slices.DeleteFunc(refused, func(f source.Finding) bool { return f.File == u.source })
 			}
@@ -164,8 +164,8 @@ func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
 	}
 }
 
-// in returns the findings in a file.
-func in(findings source.Findings, file string) source.Findings {
+// findingsIn returns the findings in a file.
+func findingsIn(findings source.Findings, file string) source.Findings {
 	return slices.DeleteFunc(slices.Clone(findings), func(f source.Finding) bool { return f.File != file })
 }
 

@@ -125,7 +125,7 @@ func (r *Registrar) write(ctx context.Context, desired *admissionregistrationv1.
 	case err != nil:
 		return false, fmt.Errorf("reading the registration: %w", err)
 	default:
-		if err := r.ours(ctx, current); err != nil {
+		if err := r.checkOwner(ctx, current); err != nil {
 			return false, err
 		}
 		if upToDate(current, desired) {
@@ -154,8 +154,8 @@ func (r *Registrar) current(ctx context.Context) (*admissionregistrationv1.Mutat
 	return current, err
 }
 
-// ours returns an error for a registration of another existing namespace, which is never overwritten.
-func (r *Registrar) ours(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) error {
+// checkOwner returns an error for a registration of another existing namespace, which is never overwritten.
+func (r *Registrar) checkOwner(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) error {
 	r.Metrics.refused.Set(0)
 	owner := ownerOf(current)
 	if owner == "" || owner == r.OwnerNamespace {

@@ -133,7 +133,7 @@ func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition me
 		r.conditions[key] = latest // no Event for a profile that stays valid
 	}
 	if r.conditions[key] != latest {
-		r.say(reference, condition)
+		r.emitEvent(reference, condition)
 		r.conditions[key] = latest
 	}
 	if key.Name == "" || before.Status == condition.Status && before.Reason == condition.Reason && before.Message == condition.Message {
@@ -152,7 +152,7 @@ func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition me
 	return client.IgnoreNotFound(r.Client.Patch(ctx, patched, client.MergeFrom(object)))
 }
 
-func (r *Reports) say(reference *corev1.ObjectReference, condition metav1.Condition) {
+func (r *Reports) emitEvent(reference *corev1.ObjectReference, condition metav1.Condition) {
 	kind, reason := corev1.EventTypeNormal, "ProfileValid"
 	if condition.Status == metav1.ConditionFalse {
 		kind, reason = corev1.EventTypeWarning, "Profile"+condition.Reason

@@ -65,7 +65,7 @@ func (s *Store) Check(ctx context.Context, files []source.File) (warnings []stri
 	}
 	refused, _ := permit(ctx, s.Authorizer, s.log, together.program)
 	for _, file := range files {
-		warnings = append(warnings, findingLines(in(refused, file.Name))...)
+		warnings = append(warnings, findingLines(findingsIn(refused, file.Name))...)
 	}
 	return warnings, nil
 }

@@ -154,7 +154,7 @@ func (a *asked) readSubject(request *document.Node) error {
 		return err
 	}
 	a.ObjectNode = request.Get("object")
-	if err := a.same(request.Get("object")); err != nil {
+	if err := a.checkKind(request.Get("object")); err != nil {
 		return err
 	}
 	switch a.Operation {
@@ -172,8 +172,8 @@ func (a *asked) readSubject(request *document.Node) error {
 	return err
 }
 
-// same fails if the object states another apiVersion or kind than the request.
-func (a *asked) same(object *document.Node) error {
+// checkKind fails if the object states another apiVersion or kind than the request.
+func (a *asked) checkKind(object *document.Node) error {
 	version := schema.GroupVersion{Group: a.Kind.Group, Version: a.Kind.Version}.String()
 	for _, part := range [][2]string{{"apiVersion", version}, {"kind", a.Kind.Kind}} {
 		if is := object.Get(part[0]); is != nil && !is.Is(part[1]) {

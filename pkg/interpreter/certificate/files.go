@@ -89,16 +89,16 @@ func (f *Files) read() error {
 	if slices.EqualFunc(data, f.tried, bytes.Equal) {
 		return nil
 	}
-	next, err := held(data)
+	next, err := parseFiles(data)
 	if err == nil { // otherwise read again next time: another file may be corrected by then
 		f.tried, f.next = data, next
 	}
 	return err
 }
 
-// held parses the contents of the files. It fails if the certificate is not signed by an authority in the third
+// parseFiles parses the contents of the files. It fails if the certificate is not signed by an authority in the third
 // file.
-func held(files [][]byte) (*Held, error) {
+func parseFiles(files [][]byte) (*Held, error) {
 	pair, err := tls.X509KeyPair(files[0], files[1])
 	if err != nil {
 		return nil, err

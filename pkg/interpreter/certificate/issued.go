@@ -147,7 +147,7 @@ func (i *Issued) change(ctx context.Context, do func(*state) (did []string, err 
 // adopt serves the certificate of a state, unless the store was empty.
 func (i *Issued) adopt(s *state) {
 	if s.Serving != nil {
-		i.current.Store(s.held())
+		i.current.Store(s.toHeld())
 	}
 }
 

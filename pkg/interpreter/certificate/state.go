@@ -75,8 +75,8 @@ func (s *state) bundle() []byte {
 	return united(all...)
 }
 
-// held returns the state for the server.
-func (s *state) held() *Held {
+// toHeld returns the state for the server.
+func (s *state) toHeld() *Held {
 	pair := s.Serving.TLS()
 	return &Held{Certificate: &pair, Bundle: s.bundle(), Ends: pair.Leaf.NotAfter, AuthorityEnds: s.Authority.Certificate.NotAfter, state: s}
 }

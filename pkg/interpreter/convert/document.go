@@ -2,10 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package convert converts the scripts of Karmada's ResourceInterpreterCustomizations to rules of an
-// InterpreterProfile. It converts the common forms: replicas and requirements of a Pod template, revised replicas,
-// health by comparisons and conditions, and copied statuses and retained fields. For any other script, it reports the
-// line and the reason. Start reading at Profile.
+// Package convert converts scripts of Karmada's ResourceInterpreterCustomizations to rules of an InterpreterProfile:
+// replicas and requirements of a Pod template, revised replicas, health by comparisons and conditions, and copied
+// statuses and retained fields. For other scripts, it reports line and reason. Start at Profile.
 package convert
 
 import (

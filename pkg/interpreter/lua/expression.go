@@ -205,13 +205,13 @@ func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
 
 // found returns the value at the end of a chain of optional steps, or a default.
 func (w *writer) found(e ast.Expr, otherwise string) code {
-	base, keys := w.way(e, true)
+	base, keys := w.chainOf(e, true)
 	return w.call("get", append([]string{otherwise, w.text(base)}, keys...)...)
 }
 
 // exists reports whether an optional has a value.
 func (w *writer) exists(e ast.Expr) code {
-	if _, keys := w.way(e, true); len(keys) > 0 {
+	if _, keys := w.chainOf(e, true); len(keys) > 0 {
 		return compared(w.found(e, "nil"), "~=", atom("nil"))
 	}
 	return compared(w.write(e), "~=", atom(w.use("none")))
@@ -219,13 +219,13 @@ func (w *writer) exists(e ast.Expr) code {
 
 // required returns the value at the end of a chain of required steps.
 func (w *writer) required(e ast.Expr) code {
-	base, keys := w.way(e, false)
+	base, keys := w.chainOf(e, false)
 	return w.call("at", append([]string{w.text(base)}, keys...)...)
 }
 
-// way splits a chain of fields and indexes into its base and the keys, either of optional steps or of required
+// chainOf splits a chain of fields and indexes into its base and the keys, either of optional steps or of required
 // ones.
-func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
+func (w *writer) chainOf(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 	var key string
 	switch e.Kind() {
 	case ast.SelectKind:
@@ -245,7 +245,7 @@ func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 	default:
 		return e, nil
 	}
-	base, keys = w.way(base, optional)
+	base, keys = w.chainOf(base, optional)
 	return base, append(keys, key)
 }
 
@@ -477,7 +477,7 @@ func (w *writer) callFailures(e ast.Expr) []string {
 			return append(all, w.reason(arguments[1])+" has no items")
 		}
 	}
-	if !w.sure(call.FunctionName(), arguments) {
+	if !w.failsOnlyByArguments(call.FunctionName(), arguments) {
 		all = append(all, w.reason(e))
 	}
 	return all
@@ -494,8 +494,8 @@ func (w *writer) conditions(call ast.CallExpr) []ast.Expr {
 	return call.Args()
 }
 
-// sure reports whether a call fails only if an argument does.
-func (w *writer) sure(name string, arguments []ast.Expr) bool {
+// failsOnlyByArguments reports whether a call fails only if an argument does.
+func (w *writer) failsOnlyByArguments(name string, arguments []ast.Expr) bool {
 	all := func(kinds ...types.Kind) bool {
 		return !slices.ContainsFunc(arguments, func(e ast.Expr) bool { return !w.is(e, kinds...) })
 	}

@@ -176,7 +176,7 @@ func (w *writer) absent(e, null ast.Expr) (code, bool) {
 	if !isLiteral(null, types.NullValue) || !isCall(e, "orValue") || !isLiteral(e.AsCall().Args()[0], types.NullValue) {
 		return code{}, false
 	}
-	base, keys := w.way(e.AsCall().Target(), true)
+	base, keys := w.chainOf(e.AsCall().Target(), true)
 	if base.Kind() != ast.IdentKind || len(keys) == 0 || !slices.Contains([]string{"object", "observed"}, w.text(base)) {
 		return code{}, false
 	}
@@ -306,7 +306,7 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 
 // orValue translates an optional value with a default.
 func (w *writer) orValue(e, otherwise ast.Expr) code {
-	if _, keys := w.way(e, true); len(keys) == 0 || !fixed(otherwise) {
+	if _, keys := w.chainOf(e, true); len(keys) == 0 || !fixed(otherwise) {
 		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
 	}
 	return w.found(e, w.text(otherwise))
@@ -441,7 +441,7 @@ func (w *writer) semver(_ ast.Expr, name string, arguments []ast.Expr) (code, bo
 	return w.ordered(name, "compare_versions", arguments)
 }
 
-// versionText translates the text of a version, which is normalized if the second argument is true. That must be a literal.
+// versionText translates the text of a version. The second argument, a literal, reports whether to normalize it.
 func (w *writer) versionText(arguments []ast.Expr) string {
 	text := w.text(arguments[0])
 	switch {
@@ -465,9 +465,9 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 	switch {
 	case name == "matches" && len(arguments) == 2:
 		return w.matches(arguments[0], arguments[1]), true
-	case name == "sum" && len(arguments) == 1 && w.of(arguments[0], types.IntKind, types.UintKind, types.DynKind):
+	case name == "sum" && len(arguments) == 1 && w.isListOf(arguments[0], types.IntKind, types.UintKind, types.DynKind):
 		return w.call("sum_items", w.text(arguments[0])), true
-	case (name == "max" || name == "min") && len(arguments) == 1 && w.of(arguments[0], comparableKinds...):
+	case (name == "max" || name == "min") && len(arguments) == 1 && w.isListOf(arguments[0], comparableKinds...):
 		return w.call(name+"_item", w.text(arguments[0])), true
 	}
 	function, ok := textFunctions[name][len(arguments)]
@@ -488,8 +488,8 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 // comparableKinds lists the kinds of values that Lua can compare.
 var comparableKinds = []types.Kind{types.IntKind, types.UintKind, types.DoubleKind, types.StringKind, types.BoolKind, types.DynKind}
 
-// of reports whether a part is, or may be, a list with items of one of the kinds.
-func (w *writer) of(e ast.Expr, kinds ...types.Kind) bool {
+// isListOf reports whether a part is, or may be, a list of items of these kinds.
+func (w *writer) isListOf(e ast.Expr, kinds ...types.Kind) bool {
 	return w.is(e, types.DynKind) || w.is(e, types.ListKind) && slices.Contains(kinds, w.typed(e).Parameters()[0].Kind())
 }
 

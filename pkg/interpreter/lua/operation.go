@@ -46,7 +46,7 @@ func (s *script) write(all []rule.Place) {
 	case interpreter.Aggregate:
 		s.editing("function AggregateStatus(object, statuses)", "local members = "+invoke(s.use("members_of"), "statuses").text, all, s.aggregate)
 	case interpreter.Status:
-		s.flat = flat(all)
+		s.flat = keepsWholeFields(all)
 		s.collecting("function ReflectStatus(object)", "made", all, s.status)
 	case interpreter.Dependencies:
 		s.single = len(all) == 1 && all[0].At("forEach").Absent()
@@ -146,9 +146,9 @@ func (s *script) changes(p place, target string) {
 	}
 }
 
-// flat reports whether all rules for the reflected status keep and set only fields of the status itself. The script then
-// changes no table of the object, and need not copy it.
-func flat(all []rule.Place) bool {
+// keepsWholeFields reports whether all rules for the reflected status keep and set only fields of the status itself.
+// The script then changes no table of the object, and need not copy it.
+func keepsWholeFields(all []rule.Place) bool {
 	for _, d := range all {
 		for _, path := range d.At("keep").Value().Items() {
 			if len(keys(path.Value)) != 1 {

@@ -88,7 +88,7 @@ func (r *Replicas) Update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	others := r.learn(lease, now)
+	others := r.storeAnnouncements(lease, now)
 	if !announces {
 		return nil
 	}
@@ -127,8 +127,8 @@ func (r *Replicas) lease(ctx context.Context) (*coordinationapi.Lease, error) {
 // lives reports whether an announcement changed within lifetime. It does not depend on other replicas' clocks.
 func (r *Replicas) lives(a announcement) bool { return r.Clock.Now().Sub(a.at) < lifetime }
 
-// learn stores and returns the announcements of other replicas.
-func (r *Replicas) learn(lease *coordinationapi.Lease, now time.Time) map[string]announcement {
+// storeAnnouncements stores and returns the announcements of other replicas.
+func (r *Replicas) storeAnnouncements(lease *coordinationapi.Lease, now time.Time) map[string]announcement {
 	seen := map[string]announcement{}
 	for key, text := range lease.Annotations {
 		id, ours := strings.CutPrefix(key, replicaPrefix)

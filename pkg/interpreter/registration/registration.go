@@ -111,7 +111,7 @@ func (r *Registrar) Look(ctx context.Context) {
 		r.answered, r.wide = slices.Clone(kinds), true
 	}
 	wanted, leads := r.wanted(kinds), r.Leads()
-	if wanted == nil || leads == r.led && same(wanted, r.seen) && r.Clock.Now().Before(r.next) && !changed {
+	if wanted == nil || leads == r.led && haveSameWebhooks(wanted, r.seen) && r.Clock.Now().Before(r.next) && !changed {
 		return
 	}
 	wanted, err := r.sync(ctx, wanted, kinds, leads)
@@ -185,8 +185,8 @@ func (r *Registrar) log(err error) {
 	}
 }
 
-// same reports whether two configurations have the same webhooks.
-func same(a, b *configuration.Configuration) bool {
+// haveSameWebhooks reports whether two configurations have the same webhooks.
+func haveSameWebhooks(a, b *configuration.Configuration) bool {
 	return a != nil && b != nil && equality.Semantic.DeepEqual(a.Webhooks, b.Webhooks)
 }
 
@@ -203,7 +203,7 @@ func (r *Registrar) sync(
 	if now := r.wanted(kinds); now != nil {
 		wanted = now
 	}
-	r.Metrics.current(r.Dialect, there != nil && same(wanted, is))
+	r.Metrics.current(r.Dialect, there != nil && haveSameWebhooks(wanted, is))
 	if !leads || !r.Leads() {
 		return wanted, nil
 	}
@@ -246,13 +246,13 @@ func (r *Registrar) compare(is *configuration.Configuration, kinds []interpreter
 // replace updates the current configuration if that is needed and allowed.
 func (r *Registrar) replace(ctx context.Context, there *unstructured.Unstructured, is, wanted *configuration.Configuration, owner string) error {
 	switch {
-	case same(wanted, is) && there.GetAnnotations()[OwnerAnnotation] == owner:
+	case haveSameWebhooks(wanted, is) && there.GetAnnotations()[OwnerAnnotation] == owner:
 		r.owned = owner
 		return nil
-	case r.altered != "" && r.altered == there.GetResourceVersion() && same(wanted, r.seen):
+	case r.altered != "" && r.altered == there.GetResourceVersion() && haveSameWebhooks(wanted, r.seen):
 		return errAltered
 	}
-	if err := r.mine(there, is, owner); err != nil {
+	if err := r.checkOwner(there, is, owner); err != nil {
 		return lasting{err}
 	}
 	return r.write(ctx, there, wanted, owner)
@@ -262,8 +262,8 @@ var errAltered = lasting{errors.New(
 	"the API server changes the registration on write: check the webhooks and the CustomResourceDefinition in Karmada's API server",
 )}
 
-// mine returns an error if an object belongs to another installation.
-func (r *Registrar) mine(there *unstructured.Unstructured, is *configuration.Configuration, owner string) error {
+// checkOwner returns an error if an object belongs to another installation.
+func (r *Registrar) checkOwner(there *unstructured.Unstructured, is *configuration.Configuration, owner string) error {
 	other, named := there.GetAnnotations()[OwnerAnnotation]
 	if named && other != owner && (r.owned == "" || other != r.owned) {
 		return fmt.Errorf("the registration %s belongs to %s, not to %s: choose another name, or delete that registration", there.GetName(), other, owner)
@@ -299,10 +299,10 @@ func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured,
 	}
 	r.compare(is, r.answered)
 	r.Metrics.writes.Inc()
-	r.Metrics.current(r.Dialect, same(wanted, is))
+	r.Metrics.current(r.Dialect, haveSameWebhooks(wanted, is))
 	r.Log.Info("Registered", "name", wanted.GetName(), "calls", len(wanted.Calls()), "version", object.GetResourceVersion())
 	r.Registered(ctx, is.Client().CABundle)
-	if r.altered = ""; !same(wanted, is) {
+	if r.altered = ""; !haveSameWebhooks(wanted, is) {
 		r.altered = object.GetResourceVersion()
 		return errAltered
 	}
@@ -316,7 +316,7 @@ func (r *Registrar) Remove(ctx context.Context, name, owner string) (bool, error
 	if err != nil || there == nil {
 		return false, err
 	}
-	if err := r.mine(there, is, owner); err != nil {
+	if err := r.checkOwner(there, is, owner); err != nil {
 		return false, err
 	}
 	uid, version := there.GetUID(), there.GetResourceVersion()

@@ -42,9 +42,9 @@ type head struct {
 	each, refuses bool
 }
 
-// ask evaluates the rules of an operation in order and completes the answer. Expressions refer to the original
+// evaluateRules evaluates the rules of an operation in order and completes the answer. Expressions refer to the original
 // object.
-func (q *question) ask(all []rule) error {
+func (q *question) evaluateRules(all []rule) error {
 	operation := q.asked.Operation
 	once := operation == interpreter.Replicas || operation == interpreter.Health
 	if err := q.begin(operation); err != nil {
@@ -121,16 +121,16 @@ func (r *components) answer(q *question) (bool, error) {
 	return r.items.each(q, r.when, func() (err error) {
 		var one interpreter.Component
 		at := spot{r.at, r.name.at.position}
-		if one.Name, err = r.name.of(q); err != nil {
+		if one.Name, err = r.name.evaluate(q); err != nil {
 			return err
 		}
 		if !one.Named() {
 			return unfit("%s: the name has %d characters: it must have 1 to %d", at, utf8.RuneCountInString(one.Name), interpreter.MaximumComponentName)
 		}
-		if one.Replicas, err = r.count.of(q); err != nil {
+		if one.Replicas, err = r.count.evaluate(q); err != nil {
 			return err
 		}
-		if one.Requirements, err = r.requirements.of(q); err != nil {
+		if one.Requirements, err = r.requirements.evaluate(q); err != nil {
 			return err
 		}
 		if q.seen[one.Name] {
@@ -167,7 +167,7 @@ func isSelector(raw []byte) bool {
 // answer adds the dependencies, without duplicates.
 func (d *dependencies) answer(q *question) (bool, error) {
 	return d.items.each(q, d.when, func() error {
-		one, err := d.of(q)
+		one, err := d.evaluate(q)
 		if err != nil {
 			return err
 		}
@@ -180,8 +180,8 @@ func (d *dependencies) answer(q *question) (bool, error) {
 	})
 }
 
-// of evaluates a dependency. It fails if a field is invalid.
-func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
+// evaluate evaluates a dependency. It fails if a field is invalid.
+func (d *dependencies) evaluate(q *question) (interpreter.Dependency, error) {
 	var result interpreter.Dependency
 	for _, field := range []struct {
 		text text
@@ -190,14 +190,14 @@ func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 		{d.apiVersion, &result.APIVersion}, {d.kind, &result.Kind}, {d.namespace, &result.Namespace}, {d.name, &result.Name},
 	} {
 		var err error
-		if *field.into, err = field.text.of(q); err != nil {
+		if *field.into, err = field.text.evaluate(q); err != nil {
 			return result, err
 		}
 	}
 	if d.own {
 		result.Namespace = q.object.OriginalText("metadata", "namespace")
 	}
-	selector, err := d.selector.of(q)
+	selector, err := d.selector.evaluate(q)
 	switch {
 	case err != nil:
 		return result, err
@@ -231,7 +231,7 @@ type setting struct {
 // putAll writes values below root.
 func putAll(q *question, all []setting, root *document.Node) error {
 	for i := range all {
-		raw, err := all[i].value.of(q)
+		raw, err := all[i].value.evaluate(q)
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (e *edit) answer(q *question) (bool, error) { return true, e.applyTo(q, q.o
 // applyTo changes the part of the object below root.
 func (e *edit) applyTo(q *question, root *document.Node) error {
 	if e.refuse.template != nil {
-		message, err := e.refuse.of(q)
+		message, err := e.refuse.evaluate(q)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ var ways = map[string]way{
 	"max": {document.Number, extreme(func(a, b float64) bool { return a > b })},
 	"all": {document.Bool, truth(func(count, members int) bool { return count == members })},
 	"any": {document.Bool, truth(func(count, _ int) bool { return count > 0 })},
-	"sum": {document.Number, sum}, "same": {document.Invalid, same}, "first": {document.Invalid, first}, "join": {document.String, join},
+	"sum": {document.Number, sum}, "same": {document.Invalid, agreed}, "first": {document.Invalid, first}, "join": {document.String, join},
 	"common": {document.Array, common},
 }
 
@@ -137,8 +137,8 @@ func truth(judge func(count, members int) bool) combination {
 	}
 }
 
-// same returns the value if all members that have one agree.
-func same(q *question, at path, all []found) ([]byte, error) {
+// agreed returns the value if all members that have one agree.
+func agreed(q *question, at path, all []found) ([]byte, error) {
 	for _, f := range all {
 		if !f.Equal(all[0].Node) {
 			return nil, nil
@@ -256,7 +256,7 @@ func common(_ *question, _ path, all []found) ([]byte, error) {
 	return listOf(items), nil
 }
 
-// canonical returns a text that is equal for equal values. Above 4 MiB, the limit of expressions, the order of members must be equal, too.
+// canonical returns a text that is equal for equal values; above 4 MiB, the limit of expressions, order matters.
 func canonical(n *document.Node) string {
 	switch n.Kind() {
 	case document.Object, document.Array:

@@ -26,11 +26,11 @@ func (c *compiler) aggregate(p place) rule {
 	if len(field.steps) > 0 && (field.steps[0].Key != "status" || len(field.steps) == 1) {
 		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada ignores other fields")
 	}
-	c.made(p.At("field"), field)
+	c.checkNewValue(p.At("field"), field)
 	c.record(interpreter.Aggregate, p, h.when, claim{p.At("field"), field.text, true})
 	compilers := map[string]func(place) combine{
 		"worst": c.worst, "union": c.union, "conditions": c.worstConditions,
-		"value": func(at place) combine { return c.value(c.plain, at).of },
+		"value": func(at place) combine { return c.value(c.plain, at).evaluate },
 	}
 	for name, way := range ways {
 		compilers[name] = func(at place) combine { return way.combine(c.inStatus(at)) }
@@ -275,10 +275,10 @@ func (c *compiler) replicas(p place) rule {
 	number, needs := c.number(c.plain, p.At("count")), c.requirements(c.plain, p.At("requirements"))
 	c.record(interpreter.Replicas, p, h.when)
 	return rule{h, func(q *question) (bool, error) {
-		count, err := number.of(q)
+		count, err := number.evaluate(q)
 		if err == nil {
 			q.response.Replicas = &count
-			q.response.Requirements, err = needs.of(q)
+			q.response.Requirements, err = needs.evaluate(q)
 		}
 		return err == nil, err
 	}}
@@ -324,8 +324,8 @@ const (
 // status compiles a rule of status.
 func (c *compiler) status(p place) rule {
 	h := c.head(c.plain, p)
-	s := &status{at: h.at, set: c.settings(c.plain, p.At("set"), c.made)}
-	s.keep = c.paths(p.At("keep"), c.inStatus, c.made)
+	s := &status{at: h.at, set: c.settings(c.plain, p.At("set"), c.checkNewValue)}
+	s.keep = c.paths(p.At("keep"), c.inStatus, c.checkNewValue)
 	s.all = p.At("keep").Absent() && p.At("set").Absent()
 	if keep := p.At("keep"); !keep.Missing && len(s.keep)+len(s.set) == 0 {
 		c.add(keep, source.MissingField, "is empty; remove it to reflect the whole status")

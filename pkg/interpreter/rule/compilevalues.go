@@ -349,8 +349,8 @@ func (c *compiler) both(p place) *both {
 	return b
 }
 
-// made reports list positions in a path of a new value, which has no items yet.
-func (c *compiler) made(p place, at path) {
+// checkNewValue reports list positions in a path of a new value, which has no items yet.
+func (c *compiler) checkNewValue(p place, at path) {
 	if slices.ContainsFunc(at.steps, func(s fieldpath.Step) bool { return s.Position }) {
 		c.add(p, WrongPath, "selects an item by position in a new list; use [member=value], or write the whole list")
 	}
@@ -360,7 +360,7 @@ func (c *compiler) made(p place, at path) {
 func (c *compiler) union(p place) combine {
 	c.needed(p.At("path"))
 	at, key, prefix := c.inStatus(p.At("path")), c.path(p.At("key")), c.path(p.At("prefix"))
-	c.made(p.At("prefix"), prefix)
+	c.checkNewValue(p.At("prefix"), prefix)
 	return union(at, key, prefix)
 }
 

@@ -90,7 +90,7 @@ func (p *Program) Kinds() []interpreter.Known { return slices.Clone(p.known) }
 
 // Supports reports whether there are rules for an operation on a kind.
 func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
-	return len(p.of(kind, o)) > 0
+	return len(p.rulesOf(kind, o)) > 0
 }
 
 // Knows reports whether there are rules for a kind.
@@ -98,8 +98,8 @@ func (p *Program) Knows(kind interpreter.Kind) bool {
 	return slices.ContainsFunc(p.entries, func(e *entry) bool { return e.has(kind) })
 }
 
-// of returns the rules of an operation for a kind, in order.
-func (p *Program) of(kind interpreter.Kind, o interpreter.Operation) []rule {
+// rulesOf returns the rules of an operation for a kind, in order.
+func (p *Program) rulesOf(kind interpreter.Kind, o interpreter.Operation) []rule {
 	var all []rule
 	for _, e := range p.entries {
 		if e.has(kind) {
@@ -118,7 +118,7 @@ type Place struct {
 // Places returns the places of the rules of an operation for a kind, in order.
 func (p *Program) Places(kind interpreter.Kind, o interpreter.Operation) []Place {
 	var all []Place
-	for _, r := range p.of(kind, o) {
+	for _, r := range p.rulesOf(kind, o) {
 		all = append(all, r.Place)
 	}
 	return all
@@ -131,7 +131,7 @@ func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpr
 }
 
 func (p *Program) interpret(ctx context.Context, r interpreter.Request, t *tracer) (interpreter.Response, error) {
-	rules := p.of(r.Kind, r.Operation)
+	rules := p.rulesOf(r.Kind, r.Operation)
 	if len(rules) == 0 {
 		message := fmt.Sprintf("no profile has rules of %s for %s", r.Operation, r.Kind)
 		if !r.Operation.Known() {
@@ -147,7 +147,7 @@ func (p *Program) interpret(ctx context.Context, r interpreter.Request, t *trace
 		return interpreter.Response{}, err
 	}
 	q.trace = t
-	err = q.ask(rules)
+	err = q.evaluateRules(rules)
 	t.end(q, err)
 	if err != nil {
 		return interpreter.Response{}, err

@@ -33,9 +33,9 @@ var (
 	nodeClaimFields   = []string{"nodeSelector", "tolerations", "hardNodeAffinity"}
 )
 
-// of evaluates the requirements, or returns nil if there are none.
-func (r requirements) of(q *question) (*interpreter.Requirements, error) {
-	raw, err := r.value.of(q)
+// evaluate evaluates the requirements, or returns nil if there are none.
+func (r requirements) evaluate(q *question) (*interpreter.Requirements, error) {
+	raw, err := r.value.evaluate(q)
 	if err != nil || raw == nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ type Traced struct {
 
 // Trace answers a question as Interpret does and returns the outcome of each rule. It fails if the context ends.
 func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, error) {
-	t := &tracer{all: p.of(r.Kind, r.Operation), current: -1, patches: r.Operation.Patches()}
+	t := &tracer{all: p.rulesOf(r.Kind, r.Operation), current: -1, patches: r.Operation.Patches()}
 	result := &Trace{}
 	var err error
 	if result.Response, err = p.interpret(ctx, r, t); err != nil && !errors.As(err, &result.Failure) {

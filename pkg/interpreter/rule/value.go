@@ -46,8 +46,8 @@ type text struct {
 	template *expression.Template
 }
 
-// of evaluates the text, or returns "" if it is missing.
-func (t text) of(q *question) (string, error) {
+// evaluate evaluates the text, or returns "" if it is missing.
+func (t text) evaluate(q *question) (string, error) {
 	if t.template == nil {
 		return "", nil
 	}
@@ -64,8 +64,8 @@ type value struct {
 	tree *expression.Tree
 }
 
-// of evaluates the value to JSON. It returns nil if it is missing or null.
-func (v value) of(q *question) ([]byte, error) {
+// evaluate evaluates the value to JSON. It returns nil if it is missing or null.
+func (v value) evaluate(q *question) ([]byte, error) {
 	if v.tree == nil {
 		return nil, nil
 	}
@@ -86,8 +86,8 @@ type number struct {
 	fixed    int32
 }
 
-// of evaluates the number. It fails if the result is negative, not whole, or too large.
-func (n number) of(q *question) (int32, error) {
+// evaluate evaluates the number. It fails if the result is negative, not whole, or too large.
+func (n number) evaluate(q *question) (int32, error) {
 	if n.template == nil {
 		return n.fixed, nil
 	}

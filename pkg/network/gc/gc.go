@@ -104,12 +104,11 @@ type Options struct {
 	Period, Grace time.Duration
 	// Oldest is the age from which an allocation with a holder that cannot be queried is reported; 0 means never.
 	Oldest time.Duration
-	// Share is the maximum part of all allocations, in percent, that one pass releases, but always some allocations;
-	// default 50. If more have leaked, the reason is more likely a mistake, such as the kubeconfig of another cluster:
-	// they are only reported, and Sweep releases them on request.
+	// Share limits the allocations that one pass releases, in percent of all, but always permits some; default 50. If
+	// more have leaked, a mistake is likely, such as the kubeconfig of another cluster: they are only reported, and
+	// Sweep releases them on request.
 	Share int
-	// Report is called with the suspects of each search, Done with each completed search, and Failed with errors. Each may
-	// be nil.
+	// Report receives the suspects of each search, Done each completed search, and Failed errors. Each may be nil.
 	Report func(Suspect)
 	Done   func(Summary)
 	Failed func(error)
@@ -226,8 +225,8 @@ type counts struct {
 	errs   []error
 }
 
-// of returns the count of a kind, or nil.
-func (c *counts) of(ctx context.Context, kind string) Population {
+// count returns the count of a kind, or nil.
+func (c *counts) count(ctx context.Context, kind string) Population {
 	if c.census == nil || kind == "" {
 		return nil
 	}
@@ -326,7 +325,7 @@ func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) 
 	})
 	counted := &counts{census: r.options.Census, made: map[string]Population{}}
 	for kind := range kinds {
-		counted.of(ctx, kind)
+		counted.count(ctx, kind)
 	}
 	return counted, errors.Join(err, ctx.Err())
 }
@@ -359,7 +358,7 @@ func (r *Reconciler) release(ctx context.Context, found []Suspect) error {
 			continue
 		}
 		a := s.Allocation
-		if judge(a, last.of(ctx, a.Holder.Kind)) != absent {
+		if judge(a, last.count(ctx, a.Holder.Kind)) != absent {
 			continue
 		}
 		alive, err := r.options.Census.Lives(ctx, a.Holder)

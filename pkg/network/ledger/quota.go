@@ -45,7 +45,7 @@ func quotaKeysOf(a network.Allocation) []string {
 	return keys
 }
 
-// count adds the changes of the quotas that an intent counts for. Values that earlier owners of the request have changed are in counts.
+// count adds an intent's changes of quotas. counts has the values changed for earlier owners of the request.
 func (c *choice) count(ctx context.Context, counts map[string][]byte) error {
 	for _, quota := range c.in.Quotas {
 		if slices.Contains(c.a.Quotas, quota.Name) {

@@ -96,7 +96,7 @@ type resourceRow struct {
 	until time.Time
 }
 
-// The first byte of a resourceRow: = and the owner, or ~ and the seconds since 1970, and = and the last owner where that is known.
+// The first byte of a resourceRow: = and the owner, or ~ and the seconds since 1970, then = and a known last owner.
 const (
 	markOwned       = '='
 	markQuarantined = '~'

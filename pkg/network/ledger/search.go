@@ -31,8 +31,9 @@ type Query struct {
 	Before time.Time `json:"before,omitzero"`
 }
 
-// Search calls each for the allocations of a store that are looked for, in the order of their owners, until it returns an error; in the state
-// Quarantined, for the resources in quarantine, and of an address alone for both. A row that cannot be read is an error that names it.
+// Search calls each for the allocations that match, in the order of their owners, until it returns an error. In the
+// state Quarantined it calls each for resources in quarantine, and for a query by address for both. It fails for an
+// unreadable row.
 func Search(ctx context.Context, store Store, q Query, each func(Entry) error) error {
 	if err := CheckFormat(ctx, store); err != nil {
 		return err
@@ -49,7 +50,7 @@ func Search(ctx context.Context, store Store, q Query, each func(Entry) error) e
 		}
 		return nil
 	case q.Address.IsValid() && (q.Owner == "" || strings.HasSuffix(q.Owner, "*")):
-		return q.at(ctx, store, each)
+		return q.searchAddress(ctx, store, each)
 	}
 	return q.scan(ctx, store, prefixOwner+strings.TrimSuffix(q.Owner, "*"), each)
 }
@@ -89,8 +90,8 @@ func (b *BrokenRow) Error() string {
 // Unwrap returns the cause.
 func (b *BrokenRow) Unwrap() error { return b.Err }
 
-// at looks for the owners of an address, in one pool or in all pools, and for its quarantine.
-func (q Query) at(ctx context.Context, store Store, each func(Entry) error) error {
+// searchAddress finds the owners of an address, in one pool or in all pools, and its quarantine.
+func (q Query) searchAddress(ctx context.Context, store Store, each func(Entry) error) error {
 	var owners []network.Owner
 	var rest []Entry
 	prefix, suffix := prefixAddress, strings.TrimPrefix(addressKey("", q.Address), prefixAddress)
@@ -133,8 +134,7 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	return nil
 }
 
-// includesQuarantine reports whether the query includes resources in quarantine: a query for an address includes all rows about
-// it.
+// includesQuarantine reports whether the query includes resources in quarantine, as each query by address does.
 func (q Query) includesQuarantine() bool {
 	return q.State == network.Quarantined || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
 }

@@ -32,7 +32,7 @@ type Change struct {
 	Key string
 	// Was is the value that the row must have; nil: there must be none.
 	Was []byte
-	// Value is the new one; nil removes the row. A store keeps neither: the bytes are the caller's again when Commit has returned.
+	// Value is the new value; nil removes the row. The store keeps no reference to it after Commit.
 	Value []byte
 }
 
@@ -104,8 +104,8 @@ type Leaser interface {
 
 // Observer receives the commits to a store. If it returns an error, the watch ends.
 type Observer interface {
-	// Begin is called first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
-	// Change reports later commits.
+	// Begin is called first, and again if changes may be missing: scan lists all rows at the revision. Change has later
+	// commits.
 	Begin(revision int64, scan func(each func(key string, value []byte) error) error) error
 	// Change reports the value of a row since the revision; nil means that it was removed.
 	Change(revision int64, key string, value []byte) error

@@ -156,8 +156,7 @@ func deviceFields(d device.Device) expression.Values {
 	return expression.Values{"name": expression.Optional(d.Name), "pci": expression.Optional(d.PCI), "mac": expression.Optional(d.MAC)}
 }
 
-// requestFields returns the fields of request. Its namespace, name and UID are those of the claim, or those of the Pod
-// without a claim.
+// requestFields returns the fields of request. Namespace, name and UID are those of the claim, or else of the Pod.
 func requestFields(s *Subject) expression.Values {
 	addresses := make([]string, len(s.Addresses))
 	for i, address := range s.Addresses {

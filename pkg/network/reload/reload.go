@@ -67,7 +67,7 @@ type Reloader struct {
 	next time.Time
 }
 
-// Open compiles the profiles, and opens the ledger with their pools. Where held addresses would be outside of them it fails, with Stranded.
+// Open compiles the profiles and opens the ledger. It fails with Stranded if held addresses would be outside of pools.
 func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error) {
 	o.Metrics = cmp.Or(o.Metrics, NewMetrics(nil))
 	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, Ignored: o.Ignored, Metrics: o.Metrics.Metrics, Log: o.Log}}

@@ -42,7 +42,7 @@ func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
 
 // Error names the addresses and the possible actions.
 func (s *Stranded) Error() string {
-	lines := []string{fmt.Sprintf("%s would be outside of %s:", number(s.Count, "held allocation"), of(s.Pools))}
+	lines := []string{fmt.Sprintf("%s would be outside of %s:", number(s.Count, "held allocation"), describePools(s.Pools))}
 	lines = append(lines, s.Lines()...)
 	if more := s.Count - len(s.First); more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
@@ -82,7 +82,7 @@ func number(count int, noun string) string {
 	return fmt.Sprintf("%d %ss", count, noun)
 }
 
-func of(pools map[string]int) string {
+func describePools(pools map[string]int) string {
 	names := slices.Sorted(maps.Keys(pools))
 	if len(names) == 1 {
 		return "the pool " + names[0]

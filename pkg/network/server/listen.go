@@ -87,7 +87,7 @@ func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 	return &socket{listener, l.Address, file}, nil
 }
 
-// limitMode sets the mode of the socket before it has a name (Linux creates the file with the mode of the socket).
+// limitMode sets the mode of the socket before it has a name (Linux creates the file with this mode).
 func (l *Listener) limitMode(_, _ string, raw syscall.RawConn) error {
 	var failed error
 	if err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(l.Mode.Perm())) }); err != nil {

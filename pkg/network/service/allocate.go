@@ -294,7 +294,7 @@ func (c *call) makeIntents() error {
 	return nil
 }
 
-// finishReleases ends the releases of owners that want something again. It reports whether there were any; nothing was reserved then.
+// finishReleases finishes releases of owners that allocate again, and reports whether any existed; it reserves nothing.
 func (c *call) finishReleases(ctx context.Context) (some bool, err error) {
 	for i, a := range c.all {
 		if a.State != network.Releasing {
@@ -328,8 +328,8 @@ func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 	return c.finishRelease(ctx, a, nil)
 }
 
-// cancelRelease makes a release an intent again if its owner wants the same while calls may still bind it: the cloud takes such a call and the next one for
-// the same, and no unbind has been sent.
+// cancelRelease turns a release into an intent if its owner requests the same resources while calls may still bind
+// them: the cloud treats such a call and the next one as the same, and no unbind has been sent.
 func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (revived bool, err error) {
 	in := c.intents[i]
 	same := a.Pool == in.Pool && a.Trunk == in.Trunk && !slices.ContainsFunc(in.Addresses, func(address netip.Addr) bool {
@@ -391,7 +391,7 @@ func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err erro
 	return false, taken
 }
 
-// mayTakeAll reports whether the addresses that requests take over are free or in a quarantine that they may end, so that another attempt may succeed.
+// mayTakeAll reports whether all addresses to preempt are free or in a quarantine that the requests may end.
 func (c *call) mayTakeAll(ctx context.Context) bool {
 	for _, r := range c.requests {
 		for _, address := range r.Addresses {

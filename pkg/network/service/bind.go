@@ -18,8 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// bindAll calls the clouds for all allocations that are not bound, at the same time. None becomes bound before all calls have succeeded. If one fails for
-// good, all are undone but those that were bound before.
+// bindAll calls the clouds for all unbound allocations concurrently. None becomes bound before all calls have
+// succeeded. After a permanent failure, all are undone except those that were bound before.
 func (c *call) bindAll(ctx context.Context) error {
 	if !slices.ContainsFunc(c.all, func(a network.Allocation) bool { return a.State == network.Intended }) {
 		return nil
@@ -54,8 +54,7 @@ func (c *call) bindAll(ctx context.Context) error {
 // maximumInUse limits the attempts with other addresses after the cloud reported one in use.
 const maximumInUse = 8
 
-// bind calls the cloud for one allocation and records the outcome. If the cloud reports that a chosen address is in
-// use, another one is chosen.
+// bind calls the cloud for one allocation and records the outcome. If a chosen address is in use, it chooses another.
 func (c *call) bind(ctx context.Context, i int, state network.State) (a network.Allocation, err error) {
 	a = c.all[i]
 	defer c.recoverPanic(a.Owner, &err)
@@ -150,8 +149,8 @@ func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of Cl
 // poll is the interval between reads of a row that another server works on. A bind takes some tenths of a second.
 const poll = 50 * time.Millisecond
 
-// becomeWorker makes this process the worker of an allocation, and, if it is going to bind it, writes until when a call that begins now may take
-// effect. It waits while another server that holds its lease works on it. Earlier is until when earlier calls may take effect.
+// becomeWorker makes this process the worker of an allocation; before a bind, it records the end of the call's effect.
+// It waits while another server with a valid lease works on it. earlier is the end of earlier calls' effects.
 func (s *Service) becomeWorker(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of Cloud, err error) {
 	a, bound, err := s.waitForWorker(ctx, a)
 	if err != nil {
@@ -215,7 +214,7 @@ func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now 
 // minimumLease is the rest of the lease that a cloud call requires at its start.
 const minimumLease = time.Second
 
-// callCloud makes a call when its turn comes. The lease is checked directly before the call, and the call ends before the lease does.
+// callCloud makes a call in its turn. It checks the lease directly before the call, and the call ends before the lease.
 func (s *Service) callCloud(ctx context.Context, p *turn, do func(ctx context.Context) error) error {
 	return p.do(ctx, func() error {
 		left := s.ledger.Lease()
@@ -378,7 +377,7 @@ func (s *Service) isReallocated(ctx context.Context, a network.Allocation) (bool
 	return held.Cloud == a.Cloud && bytes.Equal(held.Binding.Reference, a.Binding.Reference) && slices.Equal(held.Addresses, a.Addresses), nil
 }
 
-// finishReleasesOf finishes the releases of owners that hold addresses. The error wraps network.ErrTaken if one is held by an owner that has not released it.
+// finishReleasesOf finishes releases of addresses' owners. The error wraps network.ErrTaken if one is not released.
 func (s *Service) finishReleasesOf(ctx context.Context, a network.Allocation, addresses []netip.Prefix) error {
 	for _, chosen := range addresses {
 		held, err := s.ledger.ByAddress(ctx, a.Pool, chosen.Addr())

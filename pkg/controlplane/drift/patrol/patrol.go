@@ -103,7 +103,7 @@ func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
 		if outcome == "" {
 			return
 		}
-		p.futile.seen(object, outcome)
+		p.futile.record(object, outcome)
 		if streak.Seen(outcome) {
 			p.Metrics.givenUp.Inc()
 			p.Log.Error(nil, "Stopped touching objects until the next search", "why", streak.String(), "left", len(drifted)-i-1)
@@ -182,8 +182,8 @@ func (f *cooldowns) wanted(drifted []drift.Object, e drift.Engine) []drift.Objec
 	return wanted
 }
 
-// seen records the outcome of a touch.
-func (f *cooldowns) seen(o drift.Object, outcome drift.Outcome) {
+// record records the outcome of a touch.
+func (f *cooldowns) record(o drift.Object, outcome drift.Outcome) {
 	if outcome == drift.Stays || outcome == drift.Failed {
 		of := min(2*f.objects[o].of+1, longestCooldown)
 		f.turns++

@@ -271,7 +271,7 @@ func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 	}
 	f := &cooldowns{objects: map[drift.Object]cooldown{}}
 	for range 2 * longestCooldown {
-		f.seen(drift.Object{}, drift.Failed)
+		f.record(drift.Object{}, drift.Failed)
 	}
 	if got := f.objects[drift.Object{}]; got.of != longestCooldown {
 		t.Errorf("the object is skipped for %d searches, want the longest pause", got.of)

@@ -77,8 +77,8 @@ type foundResources struct {
 	facts  *facts.Facts
 }
 
-// of returns an empty result for a Cluster. It will store only these parts.
-func (s *sharedResources) of(cluster string, parts facts.Parts) *foundResources {
+// newResult returns an empty result for a Cluster. It will store only these parts.
+func (s *sharedResources) newResult(cluster string, parts facts.Parts) *foundResources {
 	return &foundResources{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
 }
 

@@ -116,7 +116,7 @@ func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, e
 // HasCluster reports whether a namespace belongs to a shoot. It reads the Cluster from the API server if the watch does
 // not know it yet.
 func (s *Source) HasCluster(ctx context.Context, namespace string) bool {
-	if _, known := s.versions.of(namespace); known {
+	if _, known := s.versions.latest(namespace); known {
 		return true
 	}
 	cluster := &metav1.PartialObjectMetadata{}
@@ -132,7 +132,7 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 	}
 	v := version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion}
 	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) {
-		found := s.shared.of(namespace.Name, parts)
+		found := s.shared.newResult(namespace.Name, parts)
 		if err := errors.Join(found.cloudProfile(cluster.Spec.CloudProfile.Raw), found.seed(cluster.Spec.Seed.Raw), found.shoot(cluster.Spec.Shoot.Raw)); err != nil {
 			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 		}
@@ -142,7 +142,7 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 
 // receiveCluster reads the Cluster from the API server.
 func (s *Source) receiveCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts) (*facts.Facts, error) {
-	found := s.shared.of(namespace.Name, parts)
+	found := s.shared.newResult(namespace.Name, parts)
 	arrived, err := s.wire.get(ctx, namespace.Name, found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
@@ -286,7 +286,7 @@ func (v View) Read(ctx context.Context, namespace string) (*facts.Facts, error) 
 	case v.versions.client == nil:
 		return v.readCluster(ctx, meta, v.parts, v.cached, v.direct)
 	}
-	if f := v.kept(meta); f != nil {
+	if f := v.cachedFacts(meta); f != nil {
 		return f, nil
 	}
 	done, err := v.turns.take(ctx, namespace)
@@ -295,15 +295,15 @@ func (v View) Read(ctx context.Context, namespace string) (*facts.Facts, error) 
 	}
 	defer done()
 	// Another caller may have read it in the meantime.
-	if f := v.kept(meta); f != nil {
+	if f := v.cachedFacts(meta); f != nil {
 		return f, nil
 	}
 	return v.receiveCluster(ctx, meta, v.parts)
 }
 
-// kept returns the facts of the latest known version, or nil if they are not cached.
-func (v View) kept(namespace *metav1.PartialObjectMetadata) *facts.Facts {
-	current, known := v.versions.of(namespace.Name)
+// cachedFacts returns the facts of the latest known version, or nil if they are not cached.
+func (v View) cachedFacts(namespace *metav1.PartialObjectMetadata) *facts.Facts {
+	current, known := v.versions.latest(namespace.Name)
 	if !known {
 		return nil
 	}

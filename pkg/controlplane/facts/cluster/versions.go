@@ -46,8 +46,8 @@ func newVersions(c client.WithWatch, gone func(name string)) versions {
 	return v
 }
 
-// of returns the latest known version of a Cluster. It returns false if the watch has not reported it (yet).
-func (v *versions) of(name string) (stored, bool) {
+// latest returns the latest known version of a Cluster. It returns false if the watch has not reported it (yet).
+func (v *versions) latest(name string) (stored, bool) {
 	object, ok, _ := v.store.GetByKey(name)
 	m, isObject := object.(metav1.Object)
 	if !ok || !isObject {

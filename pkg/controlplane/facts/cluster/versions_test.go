@@ -51,12 +51,12 @@ func followed(t *testing.T, c client.WithWatch) *Source {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.Start(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	eventually(t, "the Clusters are listed", func() bool { _, known := s.versions.of(namespace); return known })
+	eventually(t, "the Clusters are listed", func() bool { _, known := s.versions.latest(namespace); return known })
 	return s
 }
 
-// TestClusterIsReadOncePerVersion checks that a Cluster is read once for each version, that changes are noticed, and that deleted Clusters
-// are dropped.
+// TestClusterIsReadOncePerVersion checks that a Cluster is read once for each version, that changes are noticed, and
+// that deleted Clusters are dropped.
 func TestClusterIsReadOncePerVersion(t *testing.T) {
 	var got atomic.Int64
 	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
@@ -138,7 +138,8 @@ func TestOnlyNamedPartsAreKept(t *testing.T) {
 	}
 }
 
-// TestConcurrentRequestsShareOneRead checks that concurrent requests for a Cluster share one read, and that waiting ends with the context.
+// TestConcurrentRequestsShareOneRead checks that concurrent requests for a Cluster share one read, and that waiting
+// ends with the context.
 func TestConcurrentRequestsShareOneRead(t *testing.T) {
 	var got atomic.Int64
 	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))

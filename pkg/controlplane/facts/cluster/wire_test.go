@@ -105,7 +105,7 @@ func TestBuffer(t *testing.T) {
 	get := func(raw []byte) *facts.Facts {
 		t.Helper()
 		next = raw
-		found := shared.of(namespace, facts.AllParts())
+		found := shared.newResult(namespace, facts.AllParts())
 		if _, err := w.get(t.Context(), namespace, found); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := &wire{client: answering(t, func(*http.Request) (int, io.Reader) { return test.status, test.body })}
 			shared := newSharedResources()
-			_, err := w.get(t.Context(), namespace, shared.of(namespace, facts.AllParts()))
+			_, err := w.get(t.Context(), namespace, shared.newResult(namespace, facts.AllParts()))
 			if !errors.Is(err, test.want) {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
@@ -191,7 +191,7 @@ func FuzzDecodeCluster(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		shared := newSharedResources()
-		found := shared.of(namespace, facts.AllParts())
+		found := shared.newResult(namespace, facts.AllParts())
 		_, err := decodeCluster(raw, found)
 		if err != nil {
 			if !errors.Is(err, facts.ErrUndecodable) {

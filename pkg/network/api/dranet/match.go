@@ -79,7 +79,7 @@ func (s search) isOther(c network.Allocation, kind string) bool {
 		if stronger != kindPCI && s.isRenamed(c) {
 			continue
 		}
-		if hasOtherName(c, stronger, s.who.of(stronger)) {
+		if hasOtherName(c, stronger, s.who.nameOf(stronger)) {
 			return true
 		}
 	}
@@ -92,7 +92,7 @@ func (s search) isOther(c network.Allocation, kind string) bool {
 func (s search) allocated(among []network.Allocation) (*network.Allocation, error) {
 	left, several := among, false
 	for _, kind := range kinds {
-		found := keep(left, func(c network.Allocation) bool { return hasName(c, kind, s.who.of(kind)) && !s.isOther(c, kind) })
+		found := keep(left, func(c network.Allocation) bool { return hasName(c, kind, s.who.nameOf(kind)) && !s.isOther(c, kind) })
 		if len(found) == 1 {
 			return &found[0], nil
 		}
@@ -120,7 +120,7 @@ func (s search) released(among []network.Allocation) []network.Allocation {
 	for _, kind := range kinds {
 		found := keep(left, func(c network.Allocation) bool {
 			renamed := kind == kindMAC && hasOtherName(c, kindName, s.who.name)
-			return hasName(c, kind, s.who.of(kind)) && (!renamed || len(s.addresses) == 0 || hasAddress(c, s.addresses))
+			return hasName(c, kind, s.who.nameOf(kind)) && (!renamed || len(s.addresses) == 0 || hasAddress(c, s.addresses))
 		})
 		if len(found) == 1 {
 			return found
@@ -140,7 +140,7 @@ func keep(among []network.Allocation, when func(network.Allocation) bool) []netw
 // same when further names become known.
 func (s search) key(claim string) (string, error) {
 	for _, kind := range kinds {
-		if value := s.who.of(kind); value != "" {
+		if value := s.who.nameOf(kind); value != "" {
 			return claim + "/" + kind + "/" + value, nil
 		}
 	}
@@ -168,7 +168,7 @@ const (
 
 var kinds = []string{kindPCI, kindName, kindMAC}
 
-func (i identity) of(kind string) string {
+func (i identity) nameOf(kind string) string {
 	return map[string]string{kindPCI: i.pci, kindName: i.name, kindMAC: i.mac}[kind]
 }
 
@@ -176,7 +176,7 @@ func (i identity) of(kind string) string {
 func (i identity) aliases() []string {
 	var all []string
 	for _, kind := range kinds {
-		if value := i.of(kind); value != "" {
+		if value := i.nameOf(kind); value != "" {
 			all = append(all, kind+"/"+value)
 		}
 	}
@@ -186,7 +186,7 @@ func (i identity) aliases() []string {
 // strongest returns the strongest name of the identity.
 func (i identity) strongest() string {
 	for _, kind := range kinds {
-		if value := i.of(kind); value != "" {
+		if value := i.nameOf(kind); value != "" {
 			return value
 		}
 	}

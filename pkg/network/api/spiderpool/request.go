@@ -102,8 +102,8 @@ func (q *allocateRequest) read(p *policy.Policy) (*parsedRequest, error) {
 	return nil, f.problem()
 }
 
-// readItems pairs the items of IPv4 with those of IPv6 that are on the same interface of the node and in the same pool, in their order: an
-// interface of a Pod has at most one of each.
+// readItems pairs the IPv4 and IPv6 items on the same NIC and in the same pool, in order: an interface of a Pod has at
+// most one address of each family.
 func (w *parsedRequest) readItems(p *policy.Policy, items []item, f faults) error {
 	type place struct {
 		parent string

@@ -71,8 +71,7 @@ func (n neutron) read(ctx context.Context, path ...string) error {
 // nowhere is an ID that no subnet has.
 const nowhere = "00000000-0000-0000-0000-000000000000"
 
-// checkCreation requests a port in a subnet that does not exist. Neutron checks permissions before it rejects the
-// request.
+// checkCreation requests a port in a subnet that does not exist. Neutron first checks permissions.
 func (n neutron) checkCreation(ctx context.Context, d *Definition) Result {
 	result, at := Result{Name: "permission to create ports"}, ports.IP{SubnetID: nowhere}
 	if len(d.SubnetIDs) == 0 {

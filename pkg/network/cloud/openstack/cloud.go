@@ -96,7 +96,7 @@ func New(d *Definition, o Options) (*Cloud, error) {
 			credentials: d.Credentials, observer: &observer{metrics: o.Metrics, clock: o.Clock}, turn: semaphore.NewWeighted(1),
 		},
 	}
-	c.queues = queues{waiting: map[string][]*job{}, work: c.work}
+	c.queues = queues{waiting: map[string][]*job{}, work: c.processBatch}
 	c.pool = pool{c, cache.NewLRUExpireCacheWithClock(rememberedNICs, o.Clock)}
 	return c, nil
 }
@@ -151,9 +151,9 @@ func (c *Cloud) Describe(ctx context.Context, mac string) (cloud.Description, er
 	return made, err
 }
 
-// work processes a batch for one trunk, even if its callers have given up: Neutron may have received a request, and an
-// owner that repeats its request needs the result.
-func (c *Cloud) work(mac string, batch []*job) {
+// processBatch processes a batch for one trunk, even if its callers have given up: Neutron may have received a request,
+// and an owner that repeats it needs the result.
+func (c *Cloud) processBatch(mac string, batch []*job) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), c.options.Timeout)
 	defer cancel()
 	b := &work{cloud: c, mac: mac}

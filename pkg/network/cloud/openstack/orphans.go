@@ -44,7 +44,7 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 	}
 	ours = slices.DeleteFunc(ours, func(p ports.Port) bool { return !c.isOurs(p.Name) })
 	// An allocation is written before its port is created, so that the rows are read after the ports.
-	held := c.pool.held()
+	held := c.pool.heldPorts()
 	err = allocations(ctx, func(a network.Allocation) error {
 		held[c.portName(a)] = true
 		return nil
@@ -73,8 +73,8 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 	return orphans, err
 }
 
-// age notes when ports without an allocation were first seen, and returns those that were seen so long ago that no earlier
-// bind may still use them.
+// age notes when ports without an allocation were first seen, and returns those that were seen so long ago that no
+// earlier bind may still use them.
 func (c *Cloud) age(without []ports.Port) (old []ports.Port) {
 	c.searching.Lock()
 	defer c.searching.Unlock()

@@ -78,8 +78,8 @@ func (p *pool) want(mac string) int {
 	return min(count.(int), t.Warm, (t.LastVLAN-t.FirstVLAN+1)/2)
 }
 
-// held returns the names of the warm ports that this server has on NICs with recent allocations.
-func (p *pool) held() map[string]bool {
+// heldPorts returns the names of the warm ports that this server has on NICs with recent allocations.
+func (p *pool) heldPorts() map[string]bool {
 	names := map[string]bool{}
 	for _, mac := range p.uses.Keys() {
 		for _, j := range p.slots(mac.(string), p.cloud.definition.Trunk.Warm) {

@@ -193,9 +193,9 @@ func (h session) find(link netlink.Link, err error) (netlink.Link, error) {
 	return link, wrapError("looking for a link", "", err)
 }
 
-// own returns the link with a name and our mark, or nil. A link without a mark is incomplete; one with another
-// mark is an error.
-func (h session) own(name string, m Mark) (netlink.Link, error) {
+// ownLink returns the link with a name and our mark, or nil. It fails for another mark; a link without one is
+// incomplete.
+func (h session) ownLink(name string, m Mark) (netlink.Link, error) {
 	link, err := h.find(h.LinkByName(name))
 	if link != nil && link.Attrs().Alias != "" && link.Attrs().Alias != m.String() {
 		return nil, fmt.Errorf("%w: there is a link %s already, which is for %q", network.ErrTaken, name, link.Attrs().Alias)
@@ -239,7 +239,7 @@ func (h session) create(link netlink.Link) (netlink.Link, error) {
 // ensure returns the link with the name of want and our mark. It creates a missing one, and replaces one that does
 // not fit.
 func (h session) ensure(want netlink.Link, m Mark, fits func(netlink.Link) bool) (netlink.Link, error) {
-	link, err := h.own(want.Attrs().Name, m)
+	link, err := h.ownLink(want.Attrs().Name, m)
 	if err == nil && link != nil && !fits(link) {
 		err, link = h.remove(link), nil
 	}
@@ -259,7 +259,7 @@ func (h session) remove(link netlink.Link) error {
 
 // removeOwn removes the link with a name if it is ours, complete or not. It keeps links with another mark.
 func (h session) removeOwn(name string, m Mark) error {
-	link, err := h.own(name, m)
+	link, err := h.ownLink(name, m)
 	if errors.Is(err, network.ErrTaken) {
 		return nil
 	}
@@ -338,8 +338,8 @@ func (k *Kernel) supports(h session, kind Kind) error {
 	return err
 }
 
-// inTemporaryNamespace calls f with a socket in a temporary network namespace, or with h if the process may not create namespaces.
-// The thread is locked.
+// inTemporaryNamespace calls f with a socket in a temporary network namespace, or with h if the process may not create
+// namespaces. The thread is locked.
 func (h session) inTemporaryNamespace(f func(session) error) error {
 	runtime.LockOSThread()
 	here, err := netns.Get()

@@ -76,18 +76,18 @@ func (p Port) validate(s Spec) error {
 // ensureVeth makes a veth pair match. One end is a port of the network's bridge.
 func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 	of := Mark{Network: s.Network, Endpoint: p.Endpoint}
-	bridge, err := h.own(bridgeName(s.Network), Mark{Network: s.Network})
+	bridge, err := h.ownLink(bridgeName(s.Network), Mark{Network: s.Network})
 	if err != nil {
 		return p, err
 	}
 	if bridge == nil {
 		return p, ErrNoSegment
 	}
-	port, err := h.own(PortName(p.Endpoint), of)
+	port, err := h.ownLink(PortName(p.Endpoint), of)
 	if err != nil {
 		return p, err
 	}
-	peer, err := h.own(InterfaceName(p.Endpoint), of)
+	peer, err := h.ownLink(InterfaceName(p.Endpoint), of)
 	if err != nil {
 		return p, err
 	}
@@ -106,7 +106,7 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 		if port, err = h.create(pair); err != nil {
 			return p, err
 		}
-		if peer, err = h.own(InterfaceName(p.Endpoint), of); err != nil {
+		if peer, err = h.ownLink(InterfaceName(p.Endpoint), of); err != nil {
 			return p, err
 		}
 	}

@@ -20,9 +20,9 @@ import (
 // ErrNotEmpty is returned for an import into a ledger that has rows.
 var ErrNotEmpty = errors.New("the ledger is not empty")
 
-// Import reads an archive and writes it into an empty store: all of it or nothing. If it is interrupted, nothing opens the store until the import
-// was repeated with the same archive. The store is opened after the archive was checked, and is the caller's to close.
-// It fails if the archive is invalid, or with ErrNotEmpty.
+// Import reads an archive and writes it into an empty store, completely or not at all. After an interruption, no
+// program opens the store until the import was repeated with the same archive. The store is opened after the check of
+// the archive, and the caller closes it. It fails if the archive is invalid, or with ErrNotEmpty.
 func Import(
 	ctx context.Context, into func() (ledger.Store, error), in io.Reader, progress func(step string, count int),
 ) (Summary, error) {

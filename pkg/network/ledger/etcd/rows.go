@@ -185,9 +185,8 @@ func (s *Store) scan(ctx context.Context, prefix string, revision int64, each fu
 	return nil
 }
 
-// pages splits the rows between two keys into ranges; the second key is excluded. A range ends shortly after its first
-// page: etcd counts all rows of a requested range, even if it returns few. With a million rows and a range up to the
-// last key, each page would take as long as this count.
+// pages splits the rows between two keys (the second excluded) into ranges that end shortly after their first page:
+// etcd counts all rows of a range, even if it returns few, which takes long for a million rows.
 type pages struct {
 	// from and to limit the next request; end is the end of the whole range.
 	from, to, end string

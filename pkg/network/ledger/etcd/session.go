@@ -19,8 +19,8 @@ import (
 // renewals is the number of attempts to renew a lease before it ends.
 const renewals = 6
 
-// session is the lease of this process. The row of the server exists as long as the lease does; etcd removes it when the process has died or was
-// paused for too long. A lease that was lost is replaced by another one under another identifier.
+// session is the lease of this process. The row of the server exists as long as the lease: etcd removes it if the
+// process has died or was paused for too long. A new lease with another identifier replaces a lost one.
 type session struct {
 	store    *Store
 	duration time.Duration
