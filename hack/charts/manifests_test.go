@@ -40,12 +40,12 @@ func TestWrongManifests(t *testing.T) {
 	decode := newDecoder(t)
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n"
 	for name, test := range map[string]struct{ manifest, want string }{
-		"accepts a valid ConfigMap":        {manifest: configMap + "data: {a: b}\n"},
-		"a kind not known":                 {manifest: "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: x}\nwhatever: 1\n"},
-		"rejects an unknown field":         {manifest: configMap + "dta: {a: b}\n", want: `unknown field "dta"`},
-		"rejects a duplicate key":          {manifest: configMap + "data: {a: b, a: c}\n", want: "already set"},
-		"rejects an object without a name": {manifest: "apiVersion: v1\nkind: ConfigMap\n", want: "ConfigMap has no name"},
-		"rejects an object without a kind": {manifest: "metadata: {name: x}\n", want: "apiVersion or kind is missing"},
+		"accepts a valid ConfigMap":            {manifest: configMap + "data: {a: b}\n"},
+		"accepts any field of an unknown kind": {manifest: "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: x}\nwhatever: 1\n"},
+		"rejects an unknown field":             {manifest: configMap + "dta: {a: b}\n", want: `unknown field "dta"`},
+		"rejects a duplicate key":              {manifest: configMap + "data: {a: b, a: c}\n", want: "already set"},
+		"rejects an object without a name":     {manifest: "apiVersion: v1\nkind: ConfigMap\n", want: "ConfigMap has no name"},
+		"rejects an object without a kind":     {manifest: "metadata: {name: x}\n", want: "apiVersion or kind is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

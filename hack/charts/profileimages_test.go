@@ -36,7 +36,7 @@ func TestProfileImages(t *testing.T) {
 	}{
 		"in a seed":             {"profile-images", false, both},
 		"with a virtual garden": {"profile-images", true, both},
-		"in ConfigMaps alone":   {"everything", false, nil},
+		"only in ConfigMaps":    {"everything", false, nil},
 	} {
 		t.Run(title, func(t *testing.T) {
 			values := cases(t, name)[c.values]

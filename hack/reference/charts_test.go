@@ -33,10 +33,10 @@ func TestChartMistakes(t *testing.T) {
 	for name, test := range map[string]struct {
 		values, said, want string
 	}{
-		"a list that shows nothing": {values: "a: []\n", said: "{}", want: "a: values.yaml does not show its items"},
-		"a default without a type":  {values: "a: null\n", said: "{}", want: "a: a default of type !!null"},
-		"a value that is not there": {values: "a: b\n", said: "b: {}\n", want: "hack/charts/schema describes [b]"},
-		"a name that is not there":  {values: "a: b\n", said: "a: {$use: x}\n", want: "a: common.yaml has no x"},
+		"an empty list without items": {values: "a: []\n", said: "{}", want: "a: values.yaml does not show its items"},
+		"a default without a type":    {values: "a: null\n", said: "{}", want: "a: a default of type !!null"},
+		"a value that is not there":   {values: "a: b\n", said: "b: {}\n", want: "hack/charts/schema describes [b]"},
+		"a name that is not there":    {values: "a: b\n", said: "a: {$use: x}\n", want: "a: common.yaml has no x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var document yaml.Node

@@ -156,7 +156,7 @@ func TestPatch(t *testing.T) {
 			patch: `[{"op":"replace","path":"","value":[]}]`, want: ` [] `,
 		},
 		{
-			name: "a removed member comes back with another value", in: `{"a":{"x":1},"b":2}`,
+			name: "a removed member is added with another value", in: `{"a":{"x":1},"b":2}`,
 			edit: func(t *testing.T, root *Node) {
 				root.Remove("a")
 				set(t, root, "a", `{"x":2}`)

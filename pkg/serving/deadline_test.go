@@ -24,7 +24,7 @@ func TestDeadline(t *testing.T) {
 		until  time.Time
 		err    error
 	}{
-		"time is left":                          {t.Context(), future, future, nil},
+		"returns nothing before the deadline":   {t.Context(), future, future, nil},
 		"reports a deadline that has passed":    {t.Context(), past, past, context.DeadlineExceeded},
 		"reports that the parent was cancelled": {cancelled, future, future, context.Canceled},
 		"parent ends first":                     {sooner, future, future.Add(-time.Minute), nil},
@@ -73,7 +73,7 @@ func TestDeadlineAfterEnd(t *testing.T) {
 		at     time.Time
 		err    error
 	}{
-		"time was left":                         {t.Context(), future, context.Canceled},
+		"returns nothing before the deadline":   {t.Context(), future, context.Canceled},
 		"reports a deadline that has passed":    {t.Context(), past, context.DeadlineExceeded},
 		"reports that the parent was cancelled": {cancelled, future, context.Canceled},
 	} {

@@ -327,7 +327,7 @@ func TestRequestsWaitForPlaces(t *testing.T) {
 		"a request beyond the queue is rejected":             {Limits{Requests: 1, Waiting: 1, Patience: time.Minute}, []string{"200", "200", "503"}},
 		"requests are rejected without a time to wait":       {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
 		"as many requests as places":                         {Limits{Requests: 3, Waiting: 1}, []string{"200", "200", "200"}},
-		"one request more than places is rejected":           {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
+		"rejects one request more than the limit":            {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
 	} {
 		t.Run(about, func(t *testing.T) {
 			release, answers := make(chan struct{}), make(chan string)

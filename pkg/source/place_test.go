@@ -42,7 +42,7 @@ func TestPlace(t *testing.T) {
 		{"an item of a text", func(p source.Place) source.Place { return p.At("name").Item(0) }, "f.yaml:1:7: name[0]: x", true, true, ""},
 		{"the key of a missing member", func(p source.Place) source.Place { return p.Key("nmae") }, "f.yaml:1:1: nmae: x", true, true, ""},
 		{"finds the end of a path", func(p source.Place) source.Place { return p.Walk("routes[0].gateway") }, "f.yaml:3:12: routes[0].gateway: x", false, false, "b"},
-		{"a path to nothing", func(p source.Place) source.Place { return p.Walk("routes[1].a.b[3]") }, "f.yaml:5:3: routes[1].a.b[3]: x", true, true, ""},
+		{"finds no end of a path without a value", func(p source.Place) source.Place { return p.Walk("routes[1].a.b[3]") }, "f.yaml:5:3: routes[1].a.b[3]: x", true, true, ""},
 		{"finds its own place by an empty path", func(p source.Place) source.Place { return p.At("routes").Walk("") }, "f.yaml:3:1: routes: x", false, false, ""},
 	}
 	for _, test := range tests {

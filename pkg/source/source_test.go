@@ -81,7 +81,7 @@ func TestParse(t *testing.T) {
 		want       []string
 	}{
 		{"reads two documents", "a: 1\n---\nb: 2\n", 2, nil},
-		{"empty documents are left out", "---\n---\na: 1\n---\n# nothing\n", 1, nil},
+		{"omits empty documents", "---\n---\na: 1\n---\n# nothing\n", 1, nil},
 		{"reads no document from an empty file", "", 0, nil},
 		{"reports a duplicate key", "a: 1\nb: {c: 1, c: 2}\na: 3\n", 1, []string{
 			"f.yaml:2:11: b.c: duplicate key, first written in line 2", "f.yaml:3:1: a: duplicate key, first written in line 1"}},
@@ -100,7 +100,7 @@ func TestParse(t *testing.T) {
 		{"tab after spaces", "a: 1\nb:\n  \tc: 1\n  d: 2\n", 0, []string{"f.yaml:3:3: not YAML: a line is indented with a tab; use spaces only"}},
 		{"tab instead of a line at the margin", "a: 1\n\tb: 2\n", 0, []string{
 			"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
-		{"character that begins nothing", "a: 1\nb: @c\n", 0, []string{"f.yaml:2: not YAML: found character that cannot start any token"}},
+		{"rejects a character that begins no token", "a: 1\nb: @c\n", 0, []string{"f.yaml:2: not YAML: found character that cannot start any token"}},
 		{"no space after a colon", "metadata:\n  name:foo\n\n  labels: {a: b}\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
 			"write a space after the colon of a field"}},
 		{"no space after several colons", "kind:é\r\nname:foo\r\nlabels:\r\n  a: b\r\n", 0, []string{"f.yaml:1:5: not YAML: mapping values are not allowed in this context: " +
@@ -113,7 +113,7 @@ func TestParse(t *testing.T) {
 			"write a space after the colon of a field"}},
 		{"a word with a colon in a text", "a: see\n  b:c\n  d: e\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},
 		{"an address before a field", "a:\n- https://b\n  c: d\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},
-		{"a word alone", "a: 1\nb\nc: 2\n", 0, []string{"f.yaml:2: not YAML: could not find expected ':'"}},
+		{"rejects a single word", "a: 1\nb\nc: 2\n", 0, []string{"f.yaml:2: not YAML: could not find expected ':'"}},
 		{"counts columns in characters", "a: 1\nwhé: b: c\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
 			"quote a text with a colon and a space, and write the fields of a mapping in lines of their own"}},
 	}

@@ -50,7 +50,7 @@ func TestStates(t *testing.T) {
 		{name: "one more rule", was: silver, is: both, want: []string{"outdated shoot/cloud-a [acme/more] "}},
 		{name: "a rule was removed", was: both, is: silver, want: []string{"outdated shoot/cloud-a [] "}},
 		{
-			name: "another version that does the same", was: silver, is: same,
+			name: "another version with the same result", was: silver, is: same,
 			want: []string{"marked shoot/cloud-a [] "}, after: []string{"marked shoot/cloud-a [] "},
 		},
 		{

@@ -26,10 +26,10 @@ func TestTakeBack(t *testing.T) {
 		changed []string
 		marked  bool
 	}{
-		"as it was written":                        {object: string(written), want: `{"gone":"once","other":"theirs"} null {"quota":"8Gi"}`, marked: true},
+		"restores an unchanged object":             {object: string(written), want: `{"gone":"once","other":"theirs"} null {"quota":"8Gi"}`, marked: true},
 		"keeps a value that was changed later":     {object: strings.Replace(string(written), "9Gi", "7Gi", 1), want: `{"gone":"once","other":"theirs"} null {"quota":"7Gi"}`, changed: []string{"spec.etcd.quota"}, marked: true},
 		"keeps an object that Graft never mutated": {object: etcdBefore, want: `{"gone":"once","other":"theirs"} {"region":"old"} {"quota":"8Gi"}`},
-		"no longer recorded":                       {object: strings.Replace(string(written), "/written-", "/lost-", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`, marked: true},
+		"keeps values without a record":            {object: strings.Replace(string(written), "/written-", "/lost-", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`, marked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := annotation.Restore([]byte(test.object))

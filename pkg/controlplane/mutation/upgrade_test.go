@@ -86,18 +86,18 @@ controlplane:
 		refreshes                     int
 		gate                          bool
 	}{
-		"up to date":                                {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.33.4", "1.34.2", 0, true},
-		"the Cluster is behind":                     {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.34.2", 1, false},
-		"the Cluster is a patch version behind":     {apiServer, "registry.k8s.io/kube-apiserver:v1.33.5", "1.33.4", "1.33.5", 1, true},
-		"the Cluster is behind after a second read": {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.33.4", 1, true},
-		"the object is behind":                      {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.34.2", "1.34.2", 0, false},
-		"with port and digest":                      {apiServer, "mirror:5000/k8s/kube-apiserver:v1.34.2@sha256:00", "1.33.4", "1.34.2", 1, false},
-		"a build of its own":                        {apiServer, "mirror/kube-apiserver:v1.33.4-mirror.1", "1.33.4", "1.34.2", 0, true},
-		"mutates an image without a tag":            {apiServer, "mirror:5000/kube-apiserver", "1.33.4", "1.34.2", 0, true},
-		"a digest only":                             {apiServer, "mirror/kube-apiserver@sha256:00", "1.33.4", "1.34.2", 0, true},
-		"mutates an image whose tag is no version":  {apiServer, "mirror/kube-apiserver:latest", "1.33.4", "1.34.2", 0, true},
-		"an image of no component":                  {autoscaler, "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", "1.33.4", "1.34.2", 0, true},
-		"a rule without a fact":                     {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
+		"up to date":                                     {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.33.4", "1.34.2", 0, true},
+		"the Cluster is behind":                          {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.34.2", 1, false},
+		"the Cluster is a patch version behind":          {apiServer, "registry.k8s.io/kube-apiserver:v1.33.5", "1.33.4", "1.33.5", 1, true},
+		"the Cluster is behind after a second read":      {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.33.4", 1, true},
+		"the object is behind":                           {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.34.2", "1.34.2", 0, false},
+		"with port and digest":                           {apiServer, "mirror:5000/k8s/kube-apiserver:v1.34.2@sha256:00", "1.33.4", "1.34.2", 1, false},
+		"mutates an image with a private version suffix": {apiServer, "mirror/kube-apiserver:v1.33.4-mirror.1", "1.33.4", "1.34.2", 0, true},
+		"mutates an image without a tag":                 {apiServer, "mirror:5000/kube-apiserver", "1.33.4", "1.34.2", 0, true},
+		"a digest only":                                  {apiServer, "mirror/kube-apiserver@sha256:00", "1.33.4", "1.34.2", 0, true},
+		"mutates an image whose tag is no version":       {apiServer, "mirror/kube-apiserver:latest", "1.33.4", "1.34.2", 0, true},
+		"an image of no component":                       {autoscaler, "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", "1.33.4", "1.34.2", 0, true},
+		"a rule without a fact":                          {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lagging{cached: versioned(test.cached), stored: versioned(test.stored)}

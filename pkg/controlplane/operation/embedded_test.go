@@ -23,7 +23,7 @@ func TestEmbedded(t *testing.T) {
 			return e.add(fieldPath{{Key: "a"}}, []byte(`["b","c"]`), true)
 		}},
 		{"append an existing item", "yaml", "a: [1, b]\n", "a: [1, b]\n", func(e *embedded) error { return e.add(fieldPath{{Key: "a"}}, []byte(`"b"`), false) }},
-		{"append to nothing", "yaml", "b: 1\n", "b: 1\na:\n  l:\n  - x\n", func(e *embedded) error {
+		{"creates a list when it appends", "yaml", "b: 1\n", "b: 1\na:\n  l:\n  - x\n", func(e *embedded) error {
 			return e.add(fieldPath{{Key: "a"}, {Key: "l"}}, []byte(`"x"`), false)
 		}},
 		{"append in an item", "yaml", "a:\n- n: x # kept\n", "a:\n- n: x # kept\n  l:\n  - 1\n", func(e *embedded) error {

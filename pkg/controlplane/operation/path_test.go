@@ -21,7 +21,7 @@ func TestPathMerge(t *testing.T) {
 		{"a whole item", `a[n=x]`, `{"a":[{"n":"y"},{"n":"x","b":1}]}`, `{"c":2}`, `{"a":[{"n":"y"},{"n":"x","b":1,"c":2}]}`},
 		{"null on the way", "a.b", `{"a":null}`, `{}`, `{"a":{"b":{}}}`},
 		{"removes a field that is set to null", "a.b", `{"a":{"b":1}}`, `null`, `{"a":{}}`},
-		{"null makes nothing", "a.b.c", `{}`, `null`, `{}`},
+		{"creates no parents for null", "a.b.c", `{}`, `null`, `{}`},
 		{"keeps a quantity of equal value", "r.requests.cpu", `{"r":{"requests":{"cpu":"1"}}}`, `"1000m"`, `{"r":{"requests":{"cpu":"1"}}}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

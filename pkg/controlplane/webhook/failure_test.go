@@ -29,7 +29,7 @@ func TestDenialOf(t *testing.T) {
 	}{
 		{"a lookup was slow", late, slow, mutation.DeadlineExceeded, "the deadline of the admission passed: profile p: lookup cloud"},
 		{"another step was slow", late, errors.New("x"), mutation.DeadlineExceeded, "the deadline of the admission passed"},
-		{"the caller left", gone, slow, Cancelled, "the caller disconnected"},
+		{"reports a caller that disconnected", gone, slow, Cancelled, "the caller disconnected"},
 		{"there was time", context.Background(), slow, mutation.DeadlineExceeded, "DeadlineExceeded: profile p: lookup cloud: reading the Secret a/x"},
 		{"reports an unknown error as internal", context.Background(), errors.New("x"), mutation.Internal, "internal error"},
 	} {

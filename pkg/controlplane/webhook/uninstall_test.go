@@ -58,10 +58,10 @@ func TestUninstallDeletesRegistrations(t *testing.T) {
 		managed   *metav1.PartialObjectMetadata
 		gone      bool
 	}{
-		"keeps the registration at a restart":     {nil, managed(nil), false},
-		"keeps the registration without Gardener": {nil, nil, false},
-		"the namespace is being deleted":          {deleted, managed(nil), true},
-		"the ControllerInstallation is, as well":  {nil, managed(deleted), true},
+		"keeps the registration at a restart":                      {nil, managed(nil), false},
+		"keeps the registration without Gardener":                  {nil, nil, false},
+		"deletes the registration with the namespace":              {deleted, managed(nil), true},
+		"deletes the registration with the ControllerInstallation": {nil, managed(deleted), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

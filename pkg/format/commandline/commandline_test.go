@@ -153,7 +153,7 @@ func TestCommandLineEdit(t *testing.T) {
 		{"appends further values of a repeated flag", `{"args":["--a=1","--b"]}`, setting("a", "0", "1", "2"), `{"args":["--a=0","--b","--a=1","--a=2"]}`},
 		{"no value removes the flag", `{"args":["--a=1","--b"]}`, setting("a"), `{"args":["--b"]}`},
 		{"removed with its value", `{"command":["x","--a"],"args":["1","--b","--a=2"]}`, remove("a"), `{"command":["x"],"args":["--b"]}`},
-		{"nothing to remove", `{"args":["--b"]}`, remove("a"), `{"args":["--b"]}`},
+		{"keeps the command line without the flag", `{"args":["--b"]}`, remove("a"), `{"args":["--b"]}`},
 		{"blank entries stay", `{"args":["--a","","--b"]}`, remove("a"), `{"args":["","--b"]}`},
 		{"replaces a value by a bare flag", `{"args":["--a=1","--b","--a"]}`, setBare("a"), `{"args":["--b","--a"]}`},
 		{"bare in place", `{"args":["--a","1","--b"]}`, setBare("a"), `{"args":["--a","--b"]}`},
@@ -258,18 +258,18 @@ func TestDifferences(t *testing.T) {
 		before, after string
 		want          []string
 	}{
-		"finds no change between two spellings":  {`["p","--a=1","--b"]`, `["p","--a","1","--b="]`, nil},
-		"finds a changed value":                  {`["--a=1","--b=2","--c=3"]`, `["--a=1","--b=9","--c=3"]`, []string{"b"}},
-		"added at the end":                       {`["--a=1"]`, `["--a=1","--b=2"]`, []string{"b"}},
-		"added and changed":                      {`["--a=1","--b=2"]`, `["--a=2","--b=2","--c=3"]`, []string{"a", "c"}},
-		"finds a removed flag and a changed one": {`["--a=1","--b=2","--c=3"]`, `["--a=1","--c=4"]`, []string{"b", "c"}},
-		"ignores another order":                  {`["--a=1","--b=2","--c=3"]`, `["--c=3","--a=1","--b=2"]`, nil},
-		"one of several":                         {`["--a=1","--a=2","--a=3"]`, `["--a=1","--a=3"]`, []string{"a", "a"}},
-		"several in order":                       {`["--a=1","--b=1","--a=2"]`, `["--a=2","--b=1","--a=1"]`, []string{"a", "a"}},
-		"one from the middle":                    {`["--a=1","--b=1","--a=2","--c=1"]`, `["--a=1","--b=1","--c=1"]`, []string{"a"}},
-		"finds flags that were replaced":         {`["--a=1"]`, `["--b=1"]`, []string{"a", "b"}},
-		"nothing is left":                        {`["--a=1"]`, `[]`, []string{"a"}},
-		"ignores underscores and single dashes":  {`["--a-b=1"]`, `["-a_b=1"]`, nil},
+		"finds no change between two spellings":      {`["p","--a=1","--b"]`, `["p","--a","1","--b="]`, nil},
+		"finds a changed value":                      {`["--a=1","--b=2","--c=3"]`, `["--a=1","--b=9","--c=3"]`, []string{"b"}},
+		"added at the end":                           {`["--a=1"]`, `["--a=1","--b=2"]`, []string{"b"}},
+		"added and changed":                          {`["--a=1","--b=2"]`, `["--a=2","--b=2","--c=3"]`, []string{"a", "c"}},
+		"finds a removed flag and a changed one":     {`["--a=1","--b=2","--c=3"]`, `["--a=1","--c=4"]`, []string{"b", "c"}},
+		"ignores another order":                      {`["--a=1","--b=2","--c=3"]`, `["--c=3","--a=1","--b=2"]`, nil},
+		"one of several":                             {`["--a=1","--a=2","--a=3"]`, `["--a=1","--a=3"]`, []string{"a", "a"}},
+		"several in order":                           {`["--a=1","--b=1","--a=2"]`, `["--a=2","--b=1","--a=1"]`, []string{"a", "a"}},
+		"one from the middle":                        {`["--a=1","--b=1","--a=2","--c=1"]`, `["--a=1","--b=1","--c=1"]`, []string{"a"}},
+		"finds flags that were replaced":             {`["--a=1"]`, `["--b=1"]`, []string{"a", "b"}},
+		"finds all flags of an emptied command line": {`["--a=1"]`, `[]`, []string{"a"}},
+		"ignores underscores and single dashes":      {`["--a-b=1"]`, `["-a_b=1"]`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines [2]*CommandLine

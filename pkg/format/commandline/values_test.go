@@ -39,7 +39,7 @@ func TestMapValue(t *testing.T) {
 		{"sets an empty value", "a=b", set("a", ""), "a=", nil},
 		{"removes all entries of a key", "A=1,B=2,A=3", remove("A"), "B=2", nil},
 		{"removes the last entry", "A=1", remove("A"), "", nil},
-		{"nothing to remove", "A=1,,", remove("B"), "A=1,,", nil},
+		{"keeps a value without the key", "A=1,,", remove("B"), "A=1,,", nil},
 		{"rejects an entry without an equals sign", "A=1,B", set("A", "2"), "A=1,B", ErrMalformed},
 		{"malformed entry on removal", "=1", remove("A"), "=1", ErrMalformed},
 		{"key that cannot stand", "A=1", set("B=C", "2"), "A=1", ErrMalformed},
@@ -80,7 +80,7 @@ func TestListValue(t *testing.T) {
 		{"splits an item with commas", "A", add("B,A,C"), "A,B,C"},
 		{"keeps a list that has all items", " A ,,B", add("B", "A"), " A ,,B"},
 		{"removes all occurrences of an item", "A, B ,C,B", remove("B", "D"), "A,C"},
-		{"nothing to remove", "A,,", remove("B", ""), "A,,"},
+		{"keeps a list without the item", "A,,", remove("B", ""), "A,,"},
 		{"removes the only item", "A", remove("A"), ""},
 	}
 	for _, test := range tests {

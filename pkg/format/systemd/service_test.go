@@ -69,7 +69,7 @@ func TestEffectiveService(t *testing.T) {
 		{"a variable with quotes", map[string]string{main: service(`Environment='A="1 2" \\\\-3 '`, "ExecStart=/x $A")}, `/x|1 2|\-3`},
 		{"keeps variables behind the colon prefix", map[string]string{main: service("Environment=A=1", "ExecStart=:/x $A ${A}")}, "/x|$A|${A}"},
 		{"variables that are taken back", map[string]string{main: service("Environment=A=1 B=2 C=3", "UnsetEnvironment=A B=2 C=2", "ExecStart=/x $A $B $C")}, "/x|3"},
-		{"an environment that is begun again", map[string]string{main: service("Environment=A=1", "Environment=", "ExecStart=/x $A")}, "/x"},
+		{"an environment that is reset", map[string]string{main: service("Environment=A=1", "Environment=", "ExecStart=/x $A")}, "/x"},
 		{"an environment file", map[string]string{main: service("EnvironmentFile=-/e", "Environment=A=1", "ExecStart=/x $A $B"), "/e": "A=2\nB=3 4\n"}, "/x|2|3|4"},
 		{"the later environment file", map[string]string{main: service("EnvironmentFile=/e", "EnvironmentFile=/f", "ExecStart=/x $A"), "/e": "A=1", "/f": "A=2"}, "/x|2"},
 		{"environment files by a pattern", map[string]string{main: service("EnvironmentFile=/e/*.env", "ExecStart=/x $A"), "/e/1.env": "A=1", "/e/2.env": "A=2"}, "/x|2"},
@@ -127,7 +127,7 @@ func TestServiceCache(t *testing.T) {
 		{"without the file", nil, []string{"/x"}},
 		{"with the file", []systemd.NodeFile{{Path: "/e/a", Content: systemd.Text("A=1")}}, []string{"/x", "1"}},
 		{"with another content", []systemd.NodeFile{{Path: "/e/a", Content: systemd.Text("A=2")}}, []string{"/x", "2"}},
-		{"without the file again", nil, []string{"/x"}},
+		{"after the file was removed", nil, []string{"/x"}},
 		{"with an environment of the manager", []systemd.NodeFile{
 			{Path: "/etc/systemd/system.conf", Content: systemd.Text("[Manager]\nDefaultEnvironment=A=3\n")},
 		}, []string{"/x", "3"}},

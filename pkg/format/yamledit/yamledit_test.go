@@ -170,7 +170,7 @@ func TestEdits(t *testing.T) {
 		"adds a key to a flow mapping":                  {"a: {b: 1,  c: [2]} # d\n", set(`"x, y"`, "a", "e f"), "a: {b: 1, c: [2], \"e f\": \"x, y\"} # d\n"},
 		"flow in place":                                 {"a: {b: 1, c: 0x2}\n", set(`3`, "a", "b"), "a: {b: 3, c: 0x2}\n"},
 		"keeps a flow mapping of equal values":          {"a: {b: {x: 1,  y: 2},  c: 2}\n", merge(`{"b":{"x":1}}`, "a"), "a: {b: {x: 1,  y: 2},  c: 2}\n"},
-		"map as given":                                  {"a:\n  # 1\n  b: 1\n  # 2\n  c: 2 # two\n", set(`{"d":3,"c":2}`, "a"), "a:\n  # 1\n  # 2\n  c: 2 # two\n  d: 3\n"},
+		"keeps the order of a new mapping":              {"a:\n  # 1\n  b: 1\n  # 2\n  c: 2 # two\n", set(`{"d":3,"c":2}`, "a"), "a:\n  # 1\n  # 2\n  c: 2 # two\n  d: 3\n"},
 		"merges keys into nested mappings":              {"a:\n  b: {x: 1}\n  c: 2\n", merge(`{"d":3,"b":{"z":2}}`, "a"), "a:\n  b: {x: 1, z: 2}\n  c: 2\n  d: 3\n"},
 		"map all new":                                   {"a:\n  b: 1\nc: 1\n", set(`{"d":3}`, "a"), "a:\n  d: 3\nc: 1\n"},
 		"map to scalar":                                 {"a: # x\n  b: 1\nc: 1\n", set(`"s"`, "a"), "a: s # x\nc: 1\n"},
@@ -198,13 +198,13 @@ func TestEdits(t *testing.T) {
 		"ignores an absent key":                         {"a: {b: 1,  c: 2}\n", remove("a", "d"), "a: {b: 1,  c: 2}\n"},
 		"remove below absent":                           {"a: 1\n", remove("b", "d"), "a: 1\n"},
 		"remove below a scalar":                         {"a: 1\n", remove("a", "d"), "a: 1\n"},
-		"root of nothing":                               {"{}\n", set(`{"b":1}`, "a"), "a:\n  b: 1\n"},
+		"adds a key to an empty root":                   {"{}\n", set(`{"b":1}`, "a"), "a:\n  b: 1\n"},
 		"first of an item":                              {"a:\n- b: 1\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- c: 2\n"},
 		"first, with a comment":                         {"a:\n- b: 1\n  # two\n  c: 2\n", set(`[{"c":2}]`, "a"), "a:\n- # two\n  c: 2\n"},
 		"does not break a long text":                    {"a: x\n", set(`"`+strings.Repeat("long words ", 40)+`"`, "a"), "a: \"" + strings.Repeat("long words ", 40) + "\"\n"},
 		"other lines stay":                              {"a:   1\n\n# b\nb:\n  - x:  y # z\nc: d\n", set(`2`, "c"), "a:   1\n\n# b\nb:\n  - x:  y # z\nc: 2\n"},
 		"joins a flow list of two lines":                {"# x\na: {b: [1,\n  2]}\n# y\nc:   1\n", set(`2`, "c"), "# x\na: {b: [1, 2]}\n# y\nc: 2\n"},
-		"laid out for nothing":                          {"a: {b: [1,\n  2]} # x\nc:   1\n", set(`1`, "c"), "a: {b: [1,\n  2]} # x\nc:   1\n"},
+		"keeps the layout of unchanged values":          {"a: {b: [1,\n  2]} # x\nc:   1\n", set(`1`, "c"), "a: {b: [1,\n  2]} # x\nc:   1\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,12 +43,12 @@ func TestCertificateExpiresWithItsAuthority(t *testing.T) {
 		chain []*signing.Pair // the certificate first, and its authority last
 		ends  *signing.Pair
 	}{
-		"the first that ends is the certificate": {[]*signing.Pair{sign(t, root, "leaf", 0, 50), root}, nil},
-		"it outlives its authority":              {[]*signing.Pair{sign(t, root, "leaf", 10, 200), root}, root},
-		"it outlives the intermediate CA":        {[]*signing.Pair{sign(t, short, "leaf", 10, 50), short, root}, short},
-		"the intermediate CA expired before it":  {[]*signing.Pair{sign(t, ended, "leaf", 10, 50), ended, root}, late},
-		"its authority began when it had ended":  {[]*signing.Pair{sign(t, late, "leaf", 0, 200), late}, late},
-		"another authority signed it":            {[]*signing.Pair{sign(t, root, "leaf", 0, 50), late}, late},
+		"the first that ends is the certificate":    {[]*signing.Pair{sign(t, root, "leaf", 0, 50), root}, nil},
+		"it outlives its authority":                 {[]*signing.Pair{sign(t, root, "leaf", 10, 200), root}, root},
+		"it outlives the intermediate CA":           {[]*signing.Pair{sign(t, short, "leaf", 10, 50), short, root}, short},
+		"the intermediate CA expired before it":     {[]*signing.Pair{sign(t, ended, "leaf", 10, 50), ended, root}, late},
+		"its authority is valid only after its end": {[]*signing.Pair{sign(t, late, "leaf", 0, 200), late}, late},
+		"another authority signed it":               {[]*signing.Pair{sign(t, root, "leaf", 0, 50), late}, late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, leaf, authority := t.TempDir(), c.chain[0], c.chain[len(c.chain)-1]

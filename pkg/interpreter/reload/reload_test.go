@@ -95,16 +95,16 @@ func TestReload(t *testing.T) {
 		{"keeps unchanged profiles", [][]byte{document("one", "1")}, nil, 1, false, ""},
 		{"a changed profile", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"one more is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
-		{"it is still broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
+		{"keeps the previous set while a file is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it cannot be read", nil, errors.New("gone"), 2, true, "gone"},
 		{"the active profiles", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"an expression is wrong", [][]byte{document("one", "objekt.x")}, nil, 2, true, "objekt"},
-		{"the profile is valid again", [][]byte{document("one", "4")}, nil, 4, false, ""},
+		{"activates a profile that was fixed", [][]byte{document("one", "4")}, nil, 4, false, ""},
 		{"it cannot be read", nil, errors.New("gone"), 4, true, "gone"},
-		{"it can be read again", [][]byte{document("one", "4")}, nil, 4, false, ""},
+		{"activates a file that is readable again", [][]byte{document("one", "4")}, nil, 4, false, ""},
 		{"all profiles are deleted", nil, nil, 4, true, "no InterpreterProfile is left"},
 		{"all profiles are still deleted", nil, nil, 4, true, "no InterpreterProfile is left"},
-		{"a profile is created again", [][]byte{document("one", "5")}, nil, 5, false, ""},
+		{"activates a profile that was created again", [][]byte{document("one", "5")}, nil, 5, false, ""},
 	} {
 		f.texts, f.err = step.texts, step.err
 		err := r.Load(t.Context())

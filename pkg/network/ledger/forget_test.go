@@ -43,7 +43,7 @@ func TestReleaseIf(t *testing.T) {
 		"deletes a row that nobody changed": {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
 		"another holder has the allocation": {func(context.Context, *ledger.Ledger) error { return nil }, "second", "first", "first"},
 		"keeps an allocation in release":    {func(ctx context.Context, l *ledger.Ledger) error { return l.Delete(ctx, test("a"), now, now) }, "first", "", ""},
-		"it is bound to the cloud": {func(ctx context.Context, l *ledger.Ledger) error {
+		"deletes a row that was bound meanwhile": {func(ctx context.Context, l *ledger.Ledger) error {
 			_, err := l.Update(ctx, test("a"), func(a *network.Allocation) error { a.State = network.Bound; return nil })
 			return err
 		}, "first", "", ""},

@@ -100,7 +100,7 @@ func TestPoolConfig(t *testing.T) {
 		of   network.Allocation
 		want string
 	}{
-		"all that a pool says": {"four", network.Allocation{Addresses: []netip.Addr{addr("10.64.0.9")}, MAC: network.HardwareAddr("\x0a\x58\x0a\x40\x00\x09")},
+		"all settings of a pool": {"four", network.Allocation{Addresses: []netip.Addr{addr("10.64.0.9")}, MAC: network.HardwareAddr("\x0a\x58\x0a\x40\x00\x09")},
 			`{"interface":{"addresses":["10.64.0.9/24"],"mtu":1450,"hardwareAddr":"0a:58:0a:40:00:09"},"routes":[{"destination":"0.0.0.0/0","gateway":"10.64.0.1"}],` +
 				`"rules":[{"source":"10.64.0.0/24","table":100}],"neighbors":[{"destination":"10.64.0.1","hardwareAddr":"0a:58:0a:40:00:01"}]}`},
 		"an allocation with two families": {"whole", network.Allocation{Addresses: []netip.Addr{addr("10.65.0.1"), addr("fd00::1")}},

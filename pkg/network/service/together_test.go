@@ -95,11 +95,11 @@ func TestOneOwnerAfterFailedGroup(t *testing.T) {
 			_, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"))
 			return err
 		},
-		"the other owner comes alone": func(w *world) error {
+		"the other owner requests alone": func(w *world) error {
 			_, err := w.Allocate(t.Context(), request("cloudy", "b"))
 			return err
 		},
-		"the other owner comes after a restart": func(w *world) error {
+		"the other owner requests after a restart": func(w *world) error {
 			w.restart(map[string]service.Pool{"plain": {Quarantine: rest}, "cloudy": {Cloud: w.cloud, Quarantine: rest}})
 			if err := w.Recover(t.Context()); err != nil {
 				return err

@@ -101,7 +101,7 @@ func TestRead(t *testing.T) {
 		{"reports a Cluster that does not exist", reader(t), reader(t), facts.ErrNotFound},
 		{"without its namespace", reader(t, readCluster(t)), reader(t), facts.ErrNotFound},
 		{"reports a request without permission", failing(t, forbidden), reader(t), facts.ErrUnavailable},
-		{"forbidden when asked directly", reader(t), failing(t, forbidden), facts.ErrUnavailable},
+		{"reports a direct read without permission", reader(t), failing(t, forbidden), facts.ErrUnavailable},
 		{"out of time", failing(t, context.DeadlineExceeded), reader(t), context.DeadlineExceeded},
 		{"reports a Cluster that cannot be decoded", reader(t, broken, makeNamespace(namespace)), reader(t), facts.ErrUndecodable},
 	} {

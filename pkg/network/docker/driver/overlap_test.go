@@ -62,8 +62,8 @@ func TestOverlap(t *testing.T) {
 // gone. Other pools are not affected, and existing allocations stay.
 func TestOverlappingPoolAllocatesNothing(t *testing.T) {
 	for name, end := range map[string]func(w *world){
-		"the network goes": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },
-		"the pool goes elsewhere": func(w *world) {
+		"the network is removed": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },
+		"the pool gets another subnet": func(w *world) {
 			w.policy = w.pools("new 172.30.8.0/24", "beside 172.30.7.0/24")
 			_, err := w.ledger.Configure(t.Context(), nil, w.policy.Pools["new"].Pool, w.policy.Pools["beside"].Pool)
 			w.must(err)

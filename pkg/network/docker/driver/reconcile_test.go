@@ -29,7 +29,7 @@ func TestSweepRemovesStaleEndpoints(t *testing.T) {
 		{name: "removes an endpoint that never joined", stale: true},
 		{name: "keeps an endpoint that joined a bridge", joined: true},
 		{name: "joined a macvlan", options: []string{"profile=acme.com/overlay"}, joined: true},
-		{name: "joined and left", joined: true, change: func(w *world) { w.must(w.Leave(w.t.Context(), "net", "ep")); w.kernel.move("ep", false) }, stale: true},
+		{name: "removes an endpoint that joined and left", joined: true, change: func(w *world) { w.must(w.Leave(w.t.Context(), "net", "ep")); w.kernel.move("ep", false) }, stale: true},
 		{name: "returned to the host without a call", joined: true, change: func(w *world) { w.kernel.move("ep", false) }, stale: true},
 		{name: "the veth pair is missing", joined: true, change: func(w *world) { w.kernel.lose("ep") }, stale: true},
 		{

@@ -62,10 +62,10 @@ func TestKernelCrash(t *testing.T) {
 		segment Segment
 		half    func(t *testing.T, m machine)
 	}{
-		"nothing of a bridge":  {bridge, func(*testing.T, machine) {}},
-		"nothing of a tunnel":  {tunnel, func(*testing.T, machine) {}},
-		"nothing of a macvlan": {child, func(*testing.T, machine) {}},
-		"a bridge without anything": {bridge, func(t *testing.T, m machine) {
+		"no link of a bridge network":  {bridge, func(*testing.T, machine) {}},
+		"no link of a tunnel network":  {tunnel, func(*testing.T, machine) {}},
+		"no link of a macvlan network": {child, func(*testing.T, machine) {}},
+		"a bridge without mark and addresses": {bridge, func(t *testing.T, m machine) {
 			m.add(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName(id(0))}})
 		}},
 		"a bridge without its mark and one gateway": {bridge, func(t *testing.T, m machine) {
@@ -85,7 +85,7 @@ func TestKernelCrash(t *testing.T) {
 			_, err := m.EnsurePort(t.Context(), other, port)
 			m.must(t, err)
 		}},
-		"a veth pair without anything": {bridge, func(t *testing.T, m machine) {
+		"a veth pair without mark and master": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
 			m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 		}},
@@ -93,7 +93,7 @@ func TestKernelCrash(t *testing.T) {
 			pair := m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 			m.must(t, m.look.LinkSetAlias(pair, Mark{Network: id(0), Endpoint: id(1)}.String()))
 		}},
-		"a veth pair of another MAC address, down, elsewhere": {bridge, func(t *testing.T, m machine) {
+		"a veth pair with another MAC address, down, on another bridge": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
 			_, err := m.EnsurePort(t.Context(), bridge, Port{Endpoint: id(1)})
 			m.must(t, err)
@@ -107,7 +107,7 @@ func TestKernelCrash(t *testing.T) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
 			m.add(t, &netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: InterfaceName(id(1)), ParentIndex: m.link(t, "up0x").Attrs().Index}})
 		}},
-		"a tunnel without anything": {tunnel, func(t *testing.T, m machine) {
+		"a tunnel without mark and master": {tunnel, func(t *testing.T, m machine) {
 			m.add(t, &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: tunnelName(id(0))}, VxlanId: 7, Port: 4789})
 		}},
 		"a tunnel of another number, on no bridge": {tunnel, func(t *testing.T, m machine) {
@@ -122,7 +122,7 @@ func TestKernelCrash(t *testing.T) {
 			m.must(t, err)
 			m.must(t, m.look.LinkDel(m.link(t, bridgeName(id(0)))))
 		}},
-		"a macvlan without anything": {child, func(t *testing.T, m machine) {
+		"a macvlan without a mark": {child, func(t *testing.T, m machine) {
 			m.add(t, &netlink.Macvlan{LinkAttrs: netlink.LinkAttrs{Name: InterfaceName(id(1)), ParentIndex: m.link(t, "up0").Attrs().Index}})
 		}},
 		"a macvlan of another mode, MTU and MAC address": {child, func(t *testing.T, m machine) {
