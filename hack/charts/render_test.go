@@ -20,7 +20,7 @@ import (
 
 const root = "../.."
 
-// names are those of all charts.
+// names returns the names of all charts.
 func names(t *testing.T) []string {
 	t.Helper()
 	folders, err := filepath.Glob(root + "/charts/*/Chart.yaml")

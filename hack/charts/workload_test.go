@@ -61,7 +61,7 @@ func TestHardened(t *testing.T) {
 		if pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("%s: no seccomp profile", kind)
 		}
-		// Folders that the kubelet makes are those of root.
+		// Folders that the kubelet creates are owned by root.
 		if root := *pod.SecurityContext.RunAsUser == 0; root == *pod.SecurityContext.RunAsNonRoot || (root && kind != "DaemonSet") {
 			t.Errorf("%s runs as %d", kind, *pod.SecurityContext.RunAsUser)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// mustSucceed fails the test where one of several things went wrong.
+// mustSucceed fails the test if any of the errors is not nil.
 func mustSucceed(t *testing.T, problems ...error) {
 	t.Helper()
 	if err := errors.Join(problems...); err != nil {

@@ -126,7 +126,8 @@ func (s *stand) run(t *testing.T, command string) string {
 	return out.String()
 }
 
-// commands are those of the page that begin with a word, with the lines that follow one which ends in a backslash.
+// commands returns the page's commands that begin with one of the words, with the lines that continue them after a
+// backslash.
 func commands(t *testing.T, words ...string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)

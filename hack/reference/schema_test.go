@@ -55,7 +55,7 @@ func compiled(t *testing.T, build func() (object, error)) *jsonschema.Schema {
 	return validator
 }
 
-// documents are those of a YAML file.
+// documents returns the documents of a YAML file.
 func documents(t *testing.T, path string) []any {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -125,7 +125,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// profileWith is a profile with the given text below its head.
+// profileWith returns a profile with the text below its head.
 func profileWith(t *testing.T, text string) map[string]any {
 	t.Helper()
 	var document map[string]any

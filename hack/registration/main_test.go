@@ -29,7 +29,7 @@ import (
 
 const folder = "../../charts/gardener-extension-provider-graft"
 
-// render gives the files of the chart as they are installed, from the archive in the registration.
+// render returns the installed files of the chart, from the archive in the registration.
 func render(t *testing.T, archive []byte, values map[string]any) map[string]string {
 	t.Helper()
 	loaded, err := loader.LoadArchive(bytes.NewReader(archive))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestDrain checks that callers are told to close connections only during the shutdown, with HTTP/1.1 and HTTP/2.
+// TestDrain checks that responses close connections only during the shutdown, with HTTP/1.1 and HTTP/2.
 func TestDrain(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(name, func(t *testing.T) {

@@ -64,8 +64,8 @@ func TestHandshakeTimeout(t *testing.T) {
 	}
 }
 
-// TestLimitFlags checks that only given flags override the limits of a configuration, and that the error for a limit
-// that refuses everything names its flag.
+// TestLimitFlags checks that only flags that are set override the limits of a configuration, and that the error for a
+// limit that rejects everything names its flag.
 func TestLimitFlags(t *testing.T) {
 	type limits struct{ Connections, Streams, Requests, BodiesBytes int32 }
 	configured := limits{1024, 32, 64, 64 << 20}

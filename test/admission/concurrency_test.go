@@ -30,7 +30,7 @@ var _ = Describe("concurrent admissions", func() {
 					own := fmt.Sprintf("%d-%d-%s", worker, i, strings.Repeat(string(rune('a'+worker)), (i*37)%900))
 					object := deployment(echo, "kube-controller-manager", "--before="+own)
 					object.SetAnnotations(map[string]string{"own": own})
-					if i%10 == 9 { // an admission that fails leaves things by another way
+					if i%10 == 9 { // a failed admission returns objects in another way
 						object.SetNamespace(wrong)
 						expectDenied(land.Client().Create(ctx, object, client.DryRunAll), 500, "ExpressionFailed")
 						continue

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// events are those of Graft in a namespace.
+// events returns Graft's Events in a namespace.
 func events(ctx context.Context, namespace string) []corev1.Event {
 	GinkgoHelper()
 	list, ours := &corev1.EventList{}, []corev1.Event{}

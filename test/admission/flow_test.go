@@ -169,7 +169,7 @@ func expectUnchanged(ctx context.Context, p *program, target string, object *uns
 	Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "generation of the unchanged %s", nameOf(object))
 }
 
-// testReinvocation lets a foreign webhook, which is called after Graft's, undo Graft's changes.
+// testReinvocation lets a foreign webhook, which is called after Graft's, revert Graft's changes.
 func testReinvocation(ctx context.Context, p *program) {
 	namespace := newShoot(ctx, "reinvocation", "openstack")
 	calls := registerMutator(ctx, "zz-later", namespace, func(object *unstructured.Unstructured) {
@@ -229,7 +229,7 @@ func testApply(ctx context.Context) {
 	Expect(owned).To(HaveLen(2), "managers of fields")
 }
 
-// testFutureField gives the definition of Etcd a field that this version of Graft has never heard of.
+// testFutureField adds a field to the definition of Etcd that this version of Graft does not know.
 func testFutureField(ctx context.Context) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	Expect(land.Client().Get(ctx, client.ObjectKey{Name: "etcds.druid.gardener.cloud"}, definition)).To(Succeed())

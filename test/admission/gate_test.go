@@ -68,8 +68,8 @@ func expectUnanswered(ctx context.Context, e *extensionsv1alpha1.Extension) {
 	Expect(e.Finalizers).To(BeEmpty(), "finalizers of the Extension %s", e.Name)
 }
 
-// forbidRegistration takes the permission to register webhooks from the program of a namespace, and returns how it is
-// given back.
+// forbidRegistration removes the program's permission to register webhooks in a namespace, and returns a function that
+// restores it.
 func forbidRegistration(ctx context.Context, namespace string) func() {
 	GinkgoHelper()
 	role := &rbacv1.ClusterRole{}

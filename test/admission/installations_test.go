@@ -82,7 +82,7 @@ var _ = Describe("a seed that moves from one installation to another", func() {
 		before.log.waitFor("Newer installations serve these webhooks; this installation does not")
 		written(after, before, "after")
 
-		// The newer one is removed: the older one is back before it is gone.
+		// The newer one is removed: the older one serves before the newer one is deleted.
 		deleteNamespace(ctx, after.namespace)
 		after.expectRegistration(ctx, false)
 		before.expectRegistration(ctx, true)

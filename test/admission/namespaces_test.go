@@ -157,8 +157,8 @@ func testNoTargets(ctx context.Context, p *program) {
 	})
 }
 
-// testGarden serves the virtual garden: nothing is registered until a profile asks for it, and its facts are those of
-// the Garden.
+// testGarden serves the virtual garden: nothing is registered until a profile needs it, and its facts come from the
+// Garden.
 func testGarden(ctx context.Context, p *program) {
 	const garden = target.GardenNamespace
 	p.expectCount(0, "graft_admissions_total", nil,

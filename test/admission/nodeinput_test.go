@@ -43,8 +43,8 @@ const (
 	goodConfiguration = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 )
 
-// The client learns what is wrong in an OperatingSystemConfig, and nothing is stored, neither by a creation nor by an
-// update. Input that is only large, or not touched, is admitted.
+// The client receives the error of an invalid OperatingSystemConfig, and neither a creation nor an update is stored.
+// Large or untouched input is admitted.
 var _ = Describe("an OperatingSystemConfig", Ordered, func() {
 	inputs := readNodeInputs()
 	var namespaces map[string]string

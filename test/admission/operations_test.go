@@ -93,7 +93,7 @@ func testLogsAndMetrics(ctx context.Context) {
 	}
 }
 
-// testProfiling checks that the profiles are there when they are asked for, without which their absence would prove
+// testProfiling checks that the profiling endpoints exist when they are enabled; otherwise their absence would prove
 // nothing.
 func testProfiling(ctx context.Context) {
 	p := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},

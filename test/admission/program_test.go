@@ -34,7 +34,7 @@ const patience = 60 * time.Second
 
 // programOptions say how a program is started.
 type programOptions struct {
-	// Profiles are the files in the folder of profiles; a name without text is that of an example.
+	// Profiles are the files in the folder of profiles; a name without text refers to an example.
 	Profiles map[string]string
 	// Config is added to the ControllerConfiguration, as YAML.
 	Config string
@@ -47,7 +47,7 @@ type programOptions struct {
 	Values map[string]any
 	// Without is a resource that is not cluster-wide permitted, though the chart permits it.
 	Without string
-	// Namespace is that of the program; one of its own by default.
+	// Namespace is the namespace of the program; a new one by default.
 	Namespace string
 	// Before is called when the program's namespace is there, and the program not.
 	Before func(namespace string)
@@ -166,13 +166,13 @@ func (p *program) reload(name, text string) {
 	syncWebhooks(p.ctx)
 }
 
-// waitReady returns when /readyz says that admissions would be answered. A program that ended instead is fatal.
+// waitReady waits until /readyz reports that admissions are answered. It fails the test if the program exits.
 func (p *program) waitReady() {
 	GinkgoHelper()
 	Expect(p.Await(p.ctx, p.Ready)).To(Succeed())
 }
 
-// stop asks the program to end, as a kubelet does, and returns its exit status.
+// stop terminates the program as a kubelet does, and returns its exit status.
 func (p *program) stop() int {
 	GinkgoHelper()
 	_ = p.Signal(syscall.SIGTERM)

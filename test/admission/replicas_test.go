@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// testCertificates lets the CA change while the program runs, and then all Secrets go while it does not.
+// testCertificates changes the CA while the program runs, and deletes all Secrets while it does not run.
 func testCertificates(ctx context.Context) {
 	profiles := map[string]string{"acme": setFlag("acme", "acme", "value", "x")}
 	p := start(ctx, programOptions{Profiles: profiles})
@@ -48,7 +48,7 @@ func testCertificates(ctx context.Context) {
 
 	p.stop()
 	Expect(land.Client().DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(p.namespace))).To(Succeed())
-	// The previous registration still exists, with CAs that are gone.
+	// The previous registration still exists, with CAs that were deleted.
 	next := start(ctx, programOptions{Profiles: profiles, Beside: p})
 	after := registration(ctx).Webhooks[0].ClientConfig.CABundle
 	Expect(after).NotTo(Or(BeEmpty(), Equal(before)), "the registered CA bundle")

@@ -49,7 +49,7 @@ func version(kubernetes string) func(*landscape.ShootOptions) {
 	return func(o *landscape.ShootOptions) { o.Shoot.Spec.Kubernetes.Version = kubernetes }
 }
 
-// newNamespace creates a namespace with exactly the given labels.
+// newNamespace creates a namespace with exactly these labels.
 func newNamespace(ctx context.Context, name string, labels map[string]string) string {
 	GinkgoHelper()
 	Expect(land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})).
@@ -187,7 +187,7 @@ var bookkeeping = []string{"/metadata/creationTimestamp", "/metadata/generation"
 	"/metadata/annotations/graft.provider.extensions.gardener.cloud~1",
 }
 
-// changes are the differences between two objects, one line for each, but for the bookkeeping.
+// changes returns the differences between two objects, one line for each, without server-side bookkeeping.
 func changes(before, after *unstructured.Unstructured) []string {
 	was, is := map[string]string{}, map[string]string{}
 	flatten("", before.Object, was)
@@ -210,7 +210,7 @@ func changes(before, after *unstructured.Unstructured) []string {
 	return lines
 }
 
-// flatten gives every scalar, and every empty list and map, its path.
+// flatten records the path of every scalar and of every empty list and map.
 func flatten(path string, value any, into map[string]string) {
 	if slices.ContainsFunc(bookkeeping, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
 		return

@@ -61,7 +61,7 @@ func newLine() *line {
 	return l
 }
 
-// kubeconfig is that of an account, by this line.
+// kubeconfig returns the kubeconfig of an account for this connection.
 func (l *line) kubeconfig(account *landscape.Account) string {
 	GinkgoHelper()
 	config, err := clientcmd.LoadFromFile(account.Kubeconfig)
@@ -233,7 +233,7 @@ var _ = Describe("an upgrade of Kubernetes", Ordered, func() {
 			test := upgrades[name]
 			shoot := "upgrade-" + strings.Fields(name)[0]
 			namespace, step := newShoot(ctx, shoot, "acme", version(before)), 0
-			// known writes until the program need not get the Cluster, as it knows which version is stored.
+			// known writes until the program has received the stored version and need not read the Cluster.
 			known := func(version, gate string) {
 				GinkgoHelper()
 				Eventually(func() error {

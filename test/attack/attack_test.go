@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attack_test checks that callers who send little and announce much, or who connect and send nothing, neither
-// fill the memory of the programs nor keep health checks from being answered. The programs run as processes; the
-// extension does so with a real kube-apiserver.
+// Package attack_test checks that callers who announce more than they send, or connect and send nothing, neither fill
+// the memory of the programs nor block health checks. The programs run as processes, the extension with a real
+// kube-apiserver.
 package attack_test
 
 import (
@@ -70,7 +70,7 @@ type target struct {
 	address, health, path string
 }
 
-// start runs a program with the given limit of open files.
+// start runs a program with a limit of open files.
 func start(ctx SpecContext, name string, files int) *target {
 	GinkgoHelper()
 	addresses, err := env.FreeAddresses(ctx, 3)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// snapshot is what the steps share.
+// snapshot is the state that the steps share.
 type snapshot struct {
 	*fleet
 	load *load

@@ -18,8 +18,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// The readiness probe is that of the chart, with a shorter period. The period decides how long new connections lead to
-// a replica that hangs. It does not decide how many calls are lost on existing connections.
+// The readiness probe equals that of the chart, with a shorter period. The period decides how long new connections
+// reach a hanging replica, but not how many calls are lost on existing connections.
 const (
 	probePeriod  = 100 * time.Millisecond
 	probeTimeout = 2 * time.Second
@@ -34,7 +34,7 @@ type balancer struct {
 	refused  []error // connections that it closed because no replica was ready
 }
 
-// endpoint is a replica as the balancer knows it.
+// endpoint is the balancer's state of a replica.
 type endpoint struct {
 	address string
 	unready error // nil: it is ready
@@ -172,7 +172,7 @@ func (l *link) end() {
 	l.e.open--
 }
 
-// follow asks a replica whether it is ready, as the kubelet does, until the context ends.
+// follow checks the readiness of a replica, as the kubelet does, until the context ends.
 func (b *balancer) follow(ctx context.Context, address, health string) {
 	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	for ctx.Err() == nil {

@@ -32,7 +32,7 @@ const (
 	pause = 25 * time.Millisecond
 )
 
-// profile gives the kube-controller-manager a number, and a fact of its shoot.
+// profile returns a profile that writes a number and a fact of its shoot into the kube-controller-manager.
 func profile(number int64) string {
 	return fmt.Sprintf(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
@@ -47,7 +47,7 @@ controlplane:
 // load is several clients that write steadily.
 type load struct {
 	b *balancer
-	// oldest and newest are the numbers that an object may have been given.
+	// oldest and newest are the numbers that an object may have.
 	oldest, newest atomic.Int64
 	calls          [clients]atomic.Int64 // that were answered rightly
 

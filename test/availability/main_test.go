@@ -27,7 +27,7 @@ var (
 
 const (
 	program = "gardener-extension-provider-graft"
-	// namespace is that of the program.
+	// namespace is the namespace of the program.
 	namespace = "extension-provider-graft"
 	// patience limits every wait.
 	patience = 2 * time.Minute

@@ -78,9 +78,9 @@ func TestEachRequestHasAnotherUnit(t *testing.T) {
 	}
 }
 
-// readable decodes an object without the note of who mutated it, and in it the two texts that Gardener's library writes
-// in its own way: the kubelet's unit, where it also puts a new flag behind the last variable, and the kubelet's
-// configuration.
+// readable decodes an object without the record of the mutating client, and normalizes two texts that Gardener's
+// library writes differently: the kubelet's unit, in which it adds a new flag after the last variable, and the
+// kubelet's configuration.
 func readable(t testing.TB, raw []byte) any {
 	t.Helper()
 	var object map[string]any

@@ -70,7 +70,7 @@ func vertical(object *unstructured.Unstructured) (target string, cpu bool) {
 	return autoscaler.Spec.TargetRef.Kind + " " + autoscaler.Spec.TargetRef.Name, cpu
 }
 
-// horizontal checks that the containers of the target request what a HorizontalPodAutoscaler divides by. It returns
+// horizontal checks that the target's containers have requests for the metrics of a HorizontalPodAutoscaler. It returns
 // the target.
 func horizontal(object *unstructured.Unstructured, workloads map[string]*corev1.Pod) (target string, cpu bool) {
 	GinkgoHelper()

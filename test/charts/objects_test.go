@@ -43,7 +43,7 @@ func all() []one {
 	return out
 }
 
-// render returns what a chart installs in a namespace, as Helm renders it.
+// render returns the objects that a chart installs in a namespace, as Helm renders them.
 func (o one) render(namespace string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	loaded, err := loader.LoadDir(filepath.Join(root, "charts", o.chart))
@@ -84,7 +84,7 @@ func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return objects
 }
 
-// apply installs or changes objects. A field that kube-apiserver does not know is an error.
+// apply creates or updates objects. It fails for a field that kube-apiserver does not know.
 func apply(ctx context.Context, objects []*unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, object := range objects {

@@ -27,8 +27,8 @@ var asText = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}),
 
 func TestCNI(t *testing.T) { suite.Run(t, "cni", "network") }
 
-// TestSuite runs the cases that every cloud must pass: with addresses that host-local chooses, and with those that it
-// is told. They are tests without Ginkgo, which the clouds share.
+// TestSuite runs the test suite of all clouds: with addresses that host-local chooses, and with requested addresses.
+// The suite does not use Ginkgo.
 func TestSuite(t *testing.T) {
 	open := func(t *testing.T) cloud.Cloud {
 		h := newHost(t, "10.0.0.0/24", "10.0.0.2", "10.0.0.200")

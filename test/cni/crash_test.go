@@ -116,7 +116,7 @@ func (p *program) live(claims []*claim) {
 	group.Wait()
 }
 
-// allocate asks for an address.
+// allocate requests an address.
 func (p *program) allocate(c *claim) int {
 	status, answer := p.post("/GetProfileConfig", c.uid)
 	switch status {
@@ -145,8 +145,8 @@ func (p *program) release(c *claim) bool {
 	return c.sure
 }
 
-// look checks that each claim has the address that it was answered, and no claim that of another. Claims that do not
-// know their address release it.
+// look checks that each claim has the address in its answer, and no address of another claim. Claims without an answer
+// release theirs.
 func (p *program) look(claims []*claim) {
 	GinkgoHelper()
 	owners := map[string]string{}

@@ -62,7 +62,7 @@ func (p *program) kill() {
 	p.WaitExit()
 }
 
-// post makes a call of DRANET's contract; status 0 says that there was no answer.
+// post makes a call of DRANET's contract; status 0 means that there was no answer.
 func (p *program) post(path, claim string) (status int, answer string) {
 	return p.Post(path, claim, map[string]string{"profile": "acme.com/lan"})
 }

@@ -167,7 +167,7 @@ func request(claim int) service.Request {
 	}
 }
 
-// intend writes the intent of an allocation into the ledger, as a server does before it asks the cloud.
+// intend writes the intent of an allocation into the ledger, as a server does before it calls the cloud.
 func (s *server) intend(claim int) network.Allocation {
 	GinkgoHelper()
 	r := request(claim)

@@ -31,7 +31,7 @@ type session struct {
 	Steps []sessionStep
 	// Status is the exit status.
 	Status int
-	// Made are the files that are new in the end, changed or gone; nothing else may be.
+	// Made are the files that the session adds, changes or removes. It may change no others.
 	Made []string
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// owner is a device of a claim, and the state that its client knows.
+// owner is a device of a claim, with the state according to its client.
 type owner struct {
 	uid, device, profile string
 	// address is the address in the last answer; empty without one.
@@ -175,7 +175,7 @@ func (s *story) live(at point) (hit bool) {
 	return hit
 }
 
-// reach is called at each point; false means that the program was killed, and its caller is gone.
+// reach is called at each point; false means that the program was killed and its caller must stop.
 func (s *story) reach(at point) bool {
 	if s.at.Load() == at && s.count.Add(-1) == 0 {
 		s.Kill()
@@ -222,7 +222,7 @@ func (s *story) post(path string, o *owner, config map[string]any) (status int, 
 	return s.PostDevice(path, o.uid, map[string]string{"name": o.device}, config)
 }
 
-// work lets all owners ask and give back at the same time, until the program is killed or they have done a little.
+// work lets all owners allocate and release concurrently, until the program is killed or each has made a few calls.
 func (s *story) work(delay time.Duration) {
 	var group sync.WaitGroup
 	shares := make([][]*owner, 8)
@@ -246,7 +246,7 @@ func (s *story) work(delay time.Duration) {
 	group.Wait()
 }
 
-// act lets an owner ask, ask again, or give back.
+// act lets an owner allocate, repeat its request, or release.
 func (s *story) act(o *owner, delay time.Duration) {
 	if o.address == "" || !o.sure {
 		o.sure = false

@@ -71,7 +71,7 @@ func (s *story) fill(profile string, size int) {
 	}
 }
 
-// leave lets all Pods give back everything.
+// leave lets all Pods release all addresses.
 func (s *story) leave() {
 	for _, r := range s.racks {
 		for _, at := range r.places {
@@ -115,7 +115,7 @@ func (s *story) fillLinks() {
 	}
 }
 
-// fillTrunk lets Pods have all VLANs of an interface.
+// fillTrunk lets Pods use all VLANs of an interface.
 func (s *story) fillTrunk(pods []*pod) {
 	seen := map[int]string{}
 	deadline := time.Now().Add(wait)

@@ -39,7 +39,7 @@ func newFabric() *fabric {
 	return f
 }
 
-// call lets a call come to its end, unless the server is killed on the way.
+// call completes a call, unless the server is killed before.
 func (f *fabric) call(w http.ResponseWriter, arrives, done, answered point, do func() int) {
 	if !f.reached(arrives) {
 		panic(http.ErrAbortHandler)

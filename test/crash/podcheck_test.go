@@ -40,8 +40,8 @@ func (s *story) checkPods() {
 	s.checkRequests()
 }
 
-// checkRequests looks at Pods that asked for several interfaces when the program was killed, and were not answered.
-// They have all of them or none, in the ledger and in the cloud.
+// checkRequests checks Pods that requested several interfaces without an answer when the program was killed. They have
+// all of them or none, in the ledger and in the cloud.
 func (s *story) checkRequests() {
 	seen := map[*pod]bool{}
 	for _, r := range s.racks {

@@ -12,11 +12,11 @@ import (
 	"slices"
 )
 
-// pod is one of Spiderpool's, with the interfaces that it has asked for in one request.
+// pod is a Pod of Spiderpool, with the interfaces that it has requested in one request.
 type pod struct {
 	UID  string `json:"podUID"`
 	Name string `json:"podName"`
-	// Namespace and Node are those of Kubernetes.
+	// Namespace and Node are the Pod's namespace and node.
 	Namespace string `json:"podNamespace"`
 	Node      string `json:"nodeName"`
 	Items     []item `json:"iaasIPsAllocationRequest"`

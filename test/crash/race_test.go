@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// race lets two Pods on two nodes request one address concurrently: the later one has it, and the other one nothing. If
-// their order is unknown, both send a late release.
+// race lets two Pods on two nodes request one address concurrently: the later one gets it, and the other one has no
+// resource. If their order is unknown, both send a late release.
 func (r *rack) race(at *place, delay time.Duration) {
 	if at.nic != nil {
 		at.nic.lost = true
@@ -50,7 +50,7 @@ func (r *rack) race(at *place, delay time.Duration) {
 	}
 }
 
-// compete asks for the one address of a Pod that another one wants, too. It may be told that the other one was quicker.
+// compete requests the address of a Pod that another Pod requests, too. The answer may be that the other one has it.
 func (r *rack) compete(n *nic) {
 	status, links, text := r.ask(n.pod)
 	switch {

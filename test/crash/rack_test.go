@@ -70,7 +70,7 @@ func node(i int) string { return fmt.Sprintf("worker-%d", i) }
 // parent is the MAC address of one of the two interfaces of a node.
 func parent(node, i int) string { return fmt.Sprintf("fa:16:3e:00:0%d:0%d", node, i) }
 
-// work does a few things, until the program is killed.
+// work makes a few steps, until the program is killed.
 func (r *rack) work(delay time.Duration) {
 	for range 4 {
 		if r.Killed.Load() {
@@ -167,7 +167,7 @@ func (r *rack) retry(p *pod, delay time.Duration) {
 	r.reach(podAnswered)
 }
 
-// release lets the Pod at a place give it back.
+// release lets the Pod at a place release its address.
 func (r *rack) release(at *place, delay time.Duration) {
 	n := at.nic
 	n.lost, at.nic = true, nil
@@ -184,7 +184,7 @@ func (r *rack) release(at *place, delay time.Duration) {
 	}
 }
 
-// refused asks for a place together with an address that the cloud refuses: nothing of it may stay.
+// refused requests a place together with an address that the cloud rejects: no resource of the request may stay.
 func (r *rack) refused(delay time.Duration) {
 	p := r.newPod()
 	if only := p.nics[0].items; len(only) > 1 || only[0].Subnet != r.places[0].four.Subnet {

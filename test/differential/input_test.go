@@ -68,7 +68,7 @@ func set(value any, path ...string) editor {
 	}
 }
 
-// appendTo puts items behind those of a list, and prependTo in front of them; a list that is not there is made.
+// appendTo adds items at the end of a list, and prependTo at the beginning. They create a missing list.
 func appendTo(path []string, items ...any) editor { return edited(path, items, false) }
 
 func prependTo(path []string, items ...any) editor { return edited(path, items, true) }

@@ -92,7 +92,7 @@ func newHandler(t *testing.T, cluster *extensionsv1alpha1.Cluster) admission.Han
 	return handler
 }
 
-// clusterManager is as much of a manager as the library asks for to build a handler.
+// clusterManager is the part of a manager that the library needs to build a handler.
 type clusterManager struct {
 	manager.Manager
 

@@ -63,7 +63,8 @@ func withoutInnerComments(text string) string {
 	return out.String()
 }
 
-// words splits a command line as systemd does, but for escapes: at white space and continued lines, not within quotes.
+// words splits a command line as systemd does, except for escapes: at white space and continued lines, not within
+// quotes.
 func words(line string) []string {
 	var (
 		out     []string

@@ -219,7 +219,7 @@ func parsed(t *testing.T, text string) map[string]any {
 
 const (
 	database = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop}, spec: {shards: 4}}`
-	// databaseWithSecret also has what the rules of its dependencies and its health read.
+	// databaseWithSecret also has the fields that the rules of its dependencies and its health read.
 	databaseWithSecret = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop, generation: 1}, spec: {shards: 4, credentials: {secretName: a}}}`
 
 	pipeline = `{apiVersion: acme.com/v1, kind: Pipeline, metadata: {name: a, namespace: shop}, spec: {workers: 4}}`

@@ -91,7 +91,7 @@ func picture(t *testing.T, page string) layers {
 	return all
 }
 
-// of returns the place of a package, which is that of the folder in the picture that holds it.
+// of returns the place of a package: that of the folder in the picture that contains it.
 func (l layers) of(name string) (place struct{ layer, domain int }, ok bool) {
 	for ; name != "."; name = filepath.Dir(name) {
 		if place, ok = l[name]; ok {

@@ -267,7 +267,7 @@ func isReason(expression ast.Expr) bool {
 	}
 }
 
-// testMetrics checks that the metrics in the documents are those that the program has, and the other way round.
+// testMetrics checks that documents and program have the same metrics.
 func testMetrics(t *testing.T) {
 	inCode := map[string]bool{}
 	named := regexp.MustCompile(`(?:Name: +|NewDesc\(|gauge\(|counter\(|New(?:Counter|Gauge)\(registry, )"(graft_[a-z_]+)"`)
@@ -295,8 +295,8 @@ func testMetrics(t *testing.T) {
 	}
 }
 
-// testProfiles compiles the blocks that are whole profiles. Those that are written into a file are the business of the
-// commands behind them.
+// testProfiles compiles the blocks that are whole profiles. Blocks that are written into a file are checked by the
+// commands after them.
 func testProfiles(t *testing.T) {
 	count, networks := 0, 0
 	for _, file := range documents(t) {
@@ -415,8 +415,8 @@ func anchors(t *testing.T, file string) map[string]bool {
 // disableWebhooks is the flag on the pages that disables webhooks of a provider extension.
 var disableWebhooks = regexp.MustCompile("--disable-webhooks=[^` \\n]+")
 
-// testSwitches gives each --disable-webhooks of the pages to Gardener's own code, which ends a program that is told to
-// disable a webhook which it does not know. The webhooks are those of today's providers that Graft replaces, and one that stays.
+// testSwitches passes each --disable-webhooks of the pages to Gardener's own code, which ends a program that disables
+// an unknown webhook. The webhooks are those of today's providers that Graft replaces, and one that stays.
 func testSwitches(t *testing.T) {
 	start := func(flag string) error {
 		options := webhookcmd.NewSwitchOptions(
@@ -450,7 +450,7 @@ func testSwitches(t *testing.T) {
 	}
 }
 
-// documents are all Markdown files of the repository, but for folders that are not part of it.
+// documents returns all Markdown files of the repository, without folders that are not part of it.
 func documents(t *testing.T) []string {
 	t.Helper()
 	files := find(t, ".", ".md")

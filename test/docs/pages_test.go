@@ -33,7 +33,7 @@ import (
 type special struct {
 	// Page is the path of the page.
 	Page string
-	// Cluster gives the commands a KUBECONFIG of a cluster of their own.
+	// Cluster sets KUBECONFIG to a separate cluster for the commands.
 	Cluster bool
 	// Setup has the prerequisites of the page, and runs before its first block.
 	Setup string
@@ -184,7 +184,7 @@ func (p *pageRun) block(ctx SpecContext, block commands.Block) {
 	}
 }
 
-// open gives the page its folder and its shell, when the first command comes.
+// open creates the folder and the shell of the page at the first command.
 func (p *pageRun) open(ctx SpecContext) {
 	if p.shell != nil {
 		return

@@ -29,7 +29,7 @@ const (
 	next  = "testdata/next.yaml"
 )
 
-// result is what a run of graft ends with.
+// result is the result of a run of graft.
 type result struct {
 	status   int
 	out, err string

@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package embed_test runs example/embed, an extension that uses profiles inside its own manager, as a process. The
-// extension registers its webhooks with Gardener's library at a real kube-apiserver, and the specs look at the stored
-// objects. The tests of the example check what the webhooks make of all objects; these check that kube-apiserver calls
-// them.
+// extension registers its webhooks with Gardener's library at a real kube-apiserver, and the specs check the stored
+// objects. The tests of the example check the webhooks' results for all objects; these tests check that kube-apiserver
+// calls the webhooks.
 package embed_test
 
 import (

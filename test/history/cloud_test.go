@@ -31,7 +31,7 @@ type fabric struct {
 	seed     uint64
 	mutex    sync.Mutex
 	random   *rand.Rand
-	ports    map[string]port // by the name that the provider gives them
+	ports    map[string]port // by the provider's names
 	problems []string
 	// calm is set when no call fails any more.
 	calm bool
@@ -132,7 +132,7 @@ func (f *fabric) fail(w http.ResponseWriter, late bool, do func() int) {
 	case chance < 3: // it hangs
 		time.Sleep(timeout + timeout/4)
 		panic(http.ErrAbortHandler)
-	case chance < 5 && late: // it is done after the caller has given up
+	case chance < 5 && late: // it ends after the caller has given up
 		time.AfterFunc(timeout+timeout/4, func() { locked() })
 		time.Sleep(timeout + timeout/2)
 		panic(http.ErrAbortHandler)

@@ -74,7 +74,8 @@ var _ = BeforeEach(func() {
 // shippedResource is the resource of the configurations that Karmada ships, exploring that of the proposal.
 var shippedResource, exploring = configuration.ResourceOf(api.KindContext), configuration.ResourceOf(api.KindReview)
 
-// prepare defines the kinds of registrations, and creates an account that may do what the program needs and no more.
+// prepare defines the kinds of registrations, and creates an account with exactly the permissions that the program
+// needs.
 func prepare(ctx context.Context) {
 	GinkgoHelper()
 	Expect(land.Client().Create(ctx, registrations())).To(Succeed())

@@ -38,7 +38,7 @@ shutdown: {delay: 1s, timeout: 10s}
 logging: {format: text}
 `
 
-// configured writes the settings of replicas, which register the given endpoint, and returns the file.
+// configured writes the configuration of replicas that register the endpoint, and returns the file.
 func configured(profiles, endpoint string) string {
 	GinkgoHelper()
 	config := filepath.Join(GinkgoT().TempDir(), "config.yaml")

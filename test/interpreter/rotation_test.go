@@ -53,7 +53,7 @@ var _ = Describe("a Secret with a certificate", func() {
 	})
 })
 
-// issued returns a source in a Secret, whose clock is some time behind.
+// issued returns a source in a Secret with a slow clock.
 func issued(name string, behind time.Duration) (*certificate.Issued, *clocktesting.FakePassiveClock) {
 	GinkgoHelper()
 	clock := clocktesting.NewFakePassiveClock(time.Now().Add(-behind))
@@ -95,7 +95,7 @@ func begin(ctx SpecContext, b *balancer) *replicated {
 	return r
 }
 
-// open opens a replica that the balancer does not know yet.
+// open opens a replica that the balancer does not use yet.
 func open(
 	ctx SpecContext, b *balancer, source certificate.Source, clock *clocktesting.FakePassiveClock,
 ) *replicated {

@@ -93,7 +93,7 @@ var permissions = []rbacv1.PolicyRule{
 	},
 }
 
-// account is that of a search.
+// account returns the account of a search.
 func account(namespace string) landscape.ServiceAccountOptions {
 	return landscape.ServiceAccountOptions{Namespace: namespace, Name: "graft-" + namespace, ClusterRules: permissions}
 }
@@ -140,7 +140,7 @@ func (w *world) ledger() *ledger.Ledger {
 	return of.(*ledger.Ledger)
 }
 
-// serve opens a ledger, and gives out of it.
+// serve opens a ledger and allocates from it.
 func (w *world) serve() {
 	GinkgoHelper()
 	store := memory.Open(GinkgoTB())
@@ -174,7 +174,7 @@ func (w *world) claim(name string) *unstructured.Unstructured {
 	}}
 }
 
-// create creates an object that holds an address. The caller can change what the ledger knows of it.
+// create creates an object that holds an address. The caller can change the holder in the ledger.
 func (w *world) create(object client.Object, known func(h *network.Holder)) client.Object {
 	GinkgoHelper()
 	Expect(w.land.Client().Create(w.ctx, object)).To(Succeed(), "creating %s", object.GetName())
@@ -290,7 +290,7 @@ func (w *way) keep(connections ...net.Conn) bool {
 	return !w.closed
 }
 
-// close breaks all connections, and lets no other be made.
+// close closes all connections and rejects new ones.
 func (w *way) close() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

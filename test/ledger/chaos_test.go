@@ -98,8 +98,8 @@ type world struct {
 	owners  map[network.Owner][]netip.Addr
 }
 
-// live asks for one owner after the other, and gives back, in time, whatever the servers say. Each call goes to any of
-// the servers.
+// live allocates and releases for one owner after the other, whatever the servers answer. Each call goes to any of the
+// servers.
 func (w *world) live(ctx context.Context, caller int) {
 	random := rand.New(rand.NewPCG(uint64(caller), uint64(time.Now().UnixNano())))
 	server := func() *ledger.Ledger { return w.servers[random.IntN(len(w.servers))] }
@@ -111,14 +111,14 @@ func (w *world) live(ctx context.Context, caller int) {
 		if ctx.Err() != nil {
 			return
 		}
-		// An owner whose answers were lost gives back, too; the rest keeps what it has.
+		// An owner whose answers were lost also releases; the others keep their addresses.
 		if random.IntN(200) > 0 {
 			w.forget(ctx, owner, server, time.Duration(random.IntN(4)/3)*time.Second)
 		}
 	}
 }
 
-// reserve asks until there is an answer, or asks no more: then what was done of it must not appear later.
+// reserve requests until there is an answer, or gives up: then no effect of the requests may appear later.
 func (w *world) reserve(ctx context.Context, owner network.Owner, server func() *ledger.Ledger) bool {
 	for attempt := 0; ; attempt++ {
 		l := server()

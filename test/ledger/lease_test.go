@@ -138,7 +138,7 @@ func (h *holders) lease(ctx context.Context, n *ipam.Driver, pool, caller string
 	}
 }
 
-// together lets a manager and two workers use one address, and release it at the same time.
+// together lets a manager and two workers use one address, and release it concurrently.
 func together(ctx context.Context, nodes []*ipam.Driver, id string) {
 	GinkgoHelper()
 	manager := map[string]string{"com.docker.network.ipam.serial": "true"}

@@ -26,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// result is what a run of graft ends with.
+// result is the result of a run of graft.
 type result struct {
 	status   int
 	out, err string
@@ -154,7 +154,7 @@ func versions(ctx SpecContext) map[string]string {
 	return found
 }
 
-// reading are the permissions that docs/usage/compare.md asks for.
+// reading are the permissions in docs/usage/compare.md.
 var reading = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list"}},
 	{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: []string{"get"}},

@@ -32,7 +32,7 @@ var (
 	start func(SpecContext)
 )
 
-// namespaces are those of the two shoots, one of an older version that is highly available.
+// namespaces are the namespaces of two shoots: a small one, and a highly available one of an older version.
 var namespaces = []string{"shoot--local--one", "shoot--local--two"}
 
 // extension is the namespace of the program.

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
-// versions are those of the groups in the cases whose rules are for all versions.
+// versions are the versions of the groups in the cases whose rules are for all versions.
 var versions = map[string][]string{"acme.com": {"v1", "v1alpha1", "v1beta1", "v2"}}
 
 // questioner is a prepared case of interpreter profiles.

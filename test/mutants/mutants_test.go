@@ -197,7 +197,7 @@ func (f *finder) visit(n ast.Node, above []ast.Node) {
 // removed matches the mark of a removed item, with its comma.
 var removed = regexp.MustCompile("\x00,?")
 
-// items removes every item of a list. Its clause is that of the item or of the row around the list.
+// items removes every item of a list. Its clause is that of the item, or of the row that contains the list.
 func (f *finder) items(list *ast.CompositeLit, above []ast.Node) {
 	if !isList(list) {
 		return

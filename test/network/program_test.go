@@ -56,8 +56,7 @@ func prepare(c *cluster.Cluster, addresses int, fields string) *program {
 	return p
 }
 
-// allocate asks for an address for a claim. It returns an empty address if there is no answer, or none with an
-// address.
+// allocate requests an address for a claim. It returns an empty address if there is no answer, or none with an address.
 func (p *program) allocate(claim string) (address string, status int) {
 	status, text := p.Post("/GetProfileConfig", claim, wanted)
 	var answer struct {

@@ -21,7 +21,7 @@ import (
 // addresses is how many the pool has.
 const addresses = 96
 
-// book records the addresses that claims were given.
+// book records the addresses in the answers to claims.
 type book struct {
 	mutex sync.Mutex
 	of    map[string]string // the address of a claim
@@ -133,7 +133,7 @@ var _ = Describe("two servers on one etcd", func() {
 		one.WaitExit()
 		lost.Range(func(claim, _ any) bool { get(other)(claim.(string)); return true })
 		together(late, get(other))
-		together(own, get(other)) // they keep what the killed server has given
+		together(own, get(other)) // they keep the addresses from the killed server
 
 		By("releasing the allocations of the killed server through the other, and giving them again")
 		together(own, func(claim string) { b.forget(claim); other.release(claim) })
@@ -214,7 +214,7 @@ var _ = Describe("a server without a connection to etcd", Ordered, func() {
 		ca, crt, key = in("ca.pem", stranger.PEM), in("crt.pem", certificate), in("key.pem", private)
 	})
 
-	// Each entry returns the fields of the configuration, and what the message contains.
+	// Each entry returns the fields of the configuration, and a part of the message.
 	DescribeTable("exits with a message that says why", func(files func() (ca, crt, key string), want func() []string) {
 		fields := ""
 		authority, certificate, private := files()

@@ -147,7 +147,7 @@ func (c *testCase) generation() contract.Generation {
 	return contract.Today
 }
 
-// options are those of the sample for a version and a provider.
+// options returns the options of the sample for a version and a provider.
 func (c *testCase) options(provider, version string) sample.Options {
 	o := sample.Options{
 		Kubernetes: version, Provider: provider, Annotations: c.Annotations,

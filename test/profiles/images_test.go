@@ -64,7 +64,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// check fails unless a row says where its tag is from, or why that is not known.
+// check fails unless a row names the source of its tag, or why it is unknown.
 func (s imageSource) check(t *testing.T) {
 	t.Helper()
 	if s.Provider == "" || s.File == "" || s.Commit != "" && !commitHash.MatchString(s.Commit) {

@@ -40,8 +40,8 @@ type node struct {
 
 // checkKubeletConfiguration checks that the kubelet of the object's version strictly decodes the profile's values in
 // its configuration file: that all fields exist, with this spelling, and that the values have the right types.
-// Gardener's own values are ignored: it writes an empty crashLoopBackOff for kubelets that do not know it, which fall
-// back to lenient decoding.
+// Gardener's own values are ignored: it writes an empty crashLoopBackOff also for kubelets without this field, which
+// fall back to lenient decoding.
 func checkKubeletConfiguration(t *testing.T, s subject, object []byte) {
 	t.Helper()
 	if s.kind != "OperatingSystemConfig" {

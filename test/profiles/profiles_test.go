@@ -24,7 +24,7 @@ import (
 // root is the folder of the example profiles.
 var root = filepath.Join("..", "..", "example", "profiles")
 
-// shown are the outcomes of each golden file, by provider and file; TestMutations asks for them.
+// shown has the outcomes of each golden file, by provider and file, for TestMutations.
 type shown map[string]map[string]map[string]mutation.Outcome
 
 // TestProfiles compares the patches of each profile in each of its cases with the golden files, and checks that a

@@ -21,7 +21,7 @@ import (
 // texts are patches in the first golden file of a provider, which other files do not repeat.
 type texts struct {
 	file string
-	// first is the object that has the patch first, and closed says that the file is written.
+	// first is the first object with the patch, and closed reports that the file is written.
 	first  map[string]string
 	closed bool
 }

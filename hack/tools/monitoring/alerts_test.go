@@ -23,7 +23,7 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// A case is the expected result of one alert for given series.
+// A case is the expected result of one alert for its series.
 type alertCase struct {
 	Alert string
 	// Series are values by series, one a minute, as `promtool test rules` writes them.
@@ -38,7 +38,7 @@ type alertCase struct {
 	Says string
 }
 
-// step is the time between two samples, and between two evaluations; it is that of Gardener's Prometheus.
+// step is the time between two samples and between two evaluations, as in Gardener's Prometheus.
 const step = time.Minute
 
 // TestAlerts checks for each alert that it fires, and that it does not fire.

@@ -22,7 +22,7 @@ import (
 // root is the folder of the repository.
 var root = filepath.Join("..", "..", "..")
 
-// metrics are the labels of each metric, by the names under which Prometheus knows it.
+// metrics returns the labels of each metric, by its name in Prometheus.
 func metrics(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "metrics.md"))
@@ -49,7 +49,7 @@ func metrics(t *testing.T) map[string][]string {
 	return known
 }
 
-// expressions are those of alerts and dashboards of a chart, by where they stand.
+// expressions returns the expressions of a chart's alerts and dashboards, by their place.
 func expressions(t *testing.T, chart string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

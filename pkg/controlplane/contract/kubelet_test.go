@@ -145,7 +145,7 @@ func remove(pointer string, i int) func(*document.Node) error {
 	}
 }
 
-// dropIns gives the unit of the kubelet drop-ins.
+// dropIns returns an edit that adds drop-ins to the kubelet's unit.
 func dropIns(items ...string) func(*document.Node) error {
 	return set("/spec/units/0", "dropIns", "["+strings.Join(items, ",")+"]")
 }

@@ -26,7 +26,7 @@ const (
 	// both writes one more, and silver's again.
 	both = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [
 {name: tier, annotations: {set: {tier: silver}}}, {name: more, annotations: {set: {more: "yes"}}}]}]}`
-	// known needs to know the shoot, and contracted a container of an object.
+	// known reads a fact of the shoot, and contracted changes a container of an object.
 	known      = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {shoot: "${ shoot.name }"}}}]}]}`
 	contracted = `controlplane: {kube-apiserver: [{name: tier, labels: {set: {tier: silver}}}]}`
 	// same writes the same as silver, under another name.

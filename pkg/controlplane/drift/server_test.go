@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// serve starts an API server behind a path, as behind a proxy.
+// serve starts an API server below a path, as behind a proxy.
 func serve(t *testing.T, handler http.HandlerFunc) drift.Server {
 	t.Helper()
 	web := httptest.NewServer(handler)

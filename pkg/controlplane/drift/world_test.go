@@ -61,11 +61,11 @@ type seed struct {
 	// objects are by their paths, in order.
 	paths   []string
 	objects map[string]string
-	// webhook is asked for patches; nil: there is none.
+	// webhook computes patches; nil means that there is no webhook.
 	webhook drift.Engine
-	// fail is asked before anything is done; nil: nothing fails.
+	// fail is called before each call and may return an error; nil means no failures.
 	fail func(c drift.Call) error
-	// largest is the largest page that was asked for, and calls are all but those that read.
+	// largest is the largest requested page, and calls are all calls except reads.
 	largest int
 	calls   []string
 }
@@ -142,7 +142,7 @@ func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
 	return s.list(c)
 }
 
-// list gives a page.
+// list returns a page.
 func (s *seed) list(c drift.Call) ([]byte, error) {
 	limit, _ := strconv.Atoi(c.Query().Get("limit"))
 	s.largest = max(s.largest, limit)

@@ -107,7 +107,8 @@ func TestAnswerToEachExtension(t *testing.T) {
 		Name      string
 		Extension extensionsv1alpha1.Extension
 		Problem   string
-		// Writes are the writes in order, State that of the last operation, Type its type; Left is the operation that is still asked for.
+		// Writes are the writes in order, State and Type describe the last operation, and Left is the operation that is
+		// still requested.
 		Writes            []string
 		State, Type, Left string
 		Again             bool

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestAdmitIsStable checks that a newly compiled profile gives the same bytes for the same object each time.
+// TestAdmitIsStable checks that a newly compiled profile returns the same bytes for the same object each time.
 func TestAdmitIsStable(t *testing.T) {
 	for _, name := range []string{"etcd-created", "volumes", "containers", "env", "labels-and-annotations", "parameters-variables-lookups"} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func admit(t *testing.T, program *mutation.Program, r request, object []byte) (o
 	return got, golden.Apply(t, object, result.Patch)
 }
 
-// static is a source of the facts that a request.yaml gives.
+// static is a source of the facts in a request.yaml.
 type static struct {
 	t *testing.T
 	r request

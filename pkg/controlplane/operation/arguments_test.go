@@ -57,7 +57,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// documented are the arguments by their paths, as walk gives them.
+// documented returns the arguments by their paths, in the form of walk.
 func documented(path string, a operation.Argument) map[string]operation.Argument {
 	all := map[string]operation.Argument{path: a}
 	var within func(path string, t operation.Type)
@@ -127,7 +127,7 @@ func chosen(t operation.Type, value *yaml.Node) operation.Type {
 	return t
 }
 
-// tags are all names under which the package decodes something: the arguments that an operation might know.
+// tags returns all names that the package decodes: the possible arguments of operations.
 func tags(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

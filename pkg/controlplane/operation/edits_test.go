@@ -122,7 +122,7 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{remove: [machine-controller-manager-provider-acme]}`, "/spec/template/spec/containers/2/image",
 			`a`, `b`, ``},
 	}
-	// Some operations only write. Another one removes what they wrote, or keeping the values of an old object without it.
+	// Some operations only write. Another operation removes their result, or keeps the old object's value.
 	removers := map[string]string{"machineControllerManagerProvider": "containers"}
 	keepers := map[string]bool{"storage": true}
 	bench := newBench(t)

@@ -81,7 +81,7 @@ func serve(t *testing.T, e Engine, around ...func(http.Handler) http.Handler) *f
 	return f
 }
 
-// count sums the counters of a name with at least the given labels.
+// count returns the sum of the counters with a name and at least these labels.
 func (f *fixture) count(t *testing.T, name string, labels map[string]string) float64 {
 	t.Helper()
 	return metrics.Count(t, f.registry, name, labels)

@@ -98,7 +98,7 @@ func TestDropFutureOnly(t *testing.T) {
 			cluster := fake.NewClientBuilder().WithObjects(old).Build()
 			tell := tellTime(now, nil)
 			slow := interceptor.NewClient(cluster, interceptor.Funcs{
-				// Between reading and deleting, the slow one asks for the time, and the fast one is done.
+				// The request for the time comes between the read and the deletion of the Secret.
 				Create: func(ctx context.Context, c client.WithWatch, asked client.Object, options ...client.CreateOption) error {
 					if err := renew(ctx, cluster); err != nil {
 						return err

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// exported are the labels of every metric, by the names under which Prometheus knows it.
+// exported returns the labels of every metric, by its name in Prometheus.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()

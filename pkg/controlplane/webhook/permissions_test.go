@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// permissions permits the names that are true, but for one verb, or fails.
+// permissions permits the names that are true, except for one verb, or fails.
 type permissions struct {
 	names map[string]bool
 	not   string

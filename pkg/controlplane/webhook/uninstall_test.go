@@ -88,7 +88,7 @@ func TestUninstallDeletesRegistrations(t *testing.T) {
 	}
 }
 
-// metadataReader answers with the times of deletion of the namespace and of the ManagedResource when their metadata is asked for.
+// metadataReader returns the metadata of the namespace and of the ManagedResource with their times of deletion.
 type metadataReader struct {
 	client.Reader
 	namespace *metav1.Time

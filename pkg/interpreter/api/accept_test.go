@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// verify checks that a client accepts an answer to a request, and finds no field in it that it does not know.
+// verify checks that a client accepts an answer to a request, and that the answer has no unknown field.
 func verify(kind string, request map[string]any, status int, answer []byte) error {
 	uid, _ := request["uid"].(string)
 	operation, _ := request["operation"].(string)

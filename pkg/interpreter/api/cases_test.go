@@ -45,7 +45,7 @@ type messageCase struct {
 	Response *map[string]any `json:"response"`
 	Code     int             `json:"code"`
 	Message  string          `json:"message"`
-	// UID is that of the answer to a raw body, and Status the one of HTTP where it is none of the dialect.
+	// UID is the uid in the answer to a raw body, and Status the HTTP status if the answer belongs to no dialect.
 	UID    string `json:"uid"`
 	Status int    `json:"status"`
 }
@@ -64,7 +64,7 @@ type given struct {
 	Panic        string                    `json:"panic"`
 }
 
-// scripted is an interpreter with a given result, which records its questions.
+// scripted is an interpreter with a fixed result that records its requests.
 type scripted struct {
 	given given
 	asked *interpreter.Request

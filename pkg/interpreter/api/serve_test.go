@@ -30,7 +30,7 @@ import (
 
 const uid = "1d8a8ff1-0f3b-4e1c-9c0b-0d6a8f7a1c11"
 
-// question is a message about the health of an object with a text of the given length.
+// question returns a message about the health of an object with a text of this length.
 func question(length int) []byte {
 	return fmt.Appendf(nil, `{"kind":"ResourceInterpreterContext","apiVersion":"config.karmada.io/v1alpha1","request":{"uid":%q,`+
 		`"kind":{"group":"acme.com","version":"v1","kind":"Queue"},"name":"q","operation":"InterpretHealth","object":{"spec":{"text":"%s"}},"replicas":0}}`,

@@ -198,7 +198,7 @@ func blocked(until chan struct{}) working {
 	}
 }
 
-// health returns the code of the answer about an object with a text of the given length.
+// health returns the code of the answer about an object with a text of this length.
 func (p *transport) health(t *testing.T, service bool, length int, timeout time.Duration) int32 {
 	t.Helper()
 	var q, a dispatch.ContextMessage

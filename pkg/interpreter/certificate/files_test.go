@@ -60,8 +60,8 @@ func (m *mounted) source(told bool, clock *clocktesting.FakePassiveClock) *certi
 	})
 }
 
-// TestFiles checks that a certificate of the same CA is served at once, that one of another CA waits until callers know
-// it, and that invalid files change nothing.
+// TestFiles checks that a certificate of the same CA is served at once, that one of another CA waits until callers
+// trust it, and that invalid files change nothing.
 func TestFiles(t *testing.T) {
 	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
 	old, young := env.NewAuthority(t), env.NewAuthority(t)

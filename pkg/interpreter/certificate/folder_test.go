@@ -27,7 +27,7 @@ func TestFolder(t *testing.T) {
 }
 
 // TestFolderFiles checks the files in the folder, and that invalid files are not replaced automatically, because
-// callers would not know the new CA.
+// callers would not trust the new CA.
 func TestFolderFiles(t *testing.T) {
 	folder := &certificate.Folder{Path: t.TempDir()}
 	made := func() *certificate.Issued {
@@ -68,7 +68,7 @@ func TestFolderFiles(t *testing.T) {
 	}
 }
 
-// TestFolderOrder checks that no certificate is stored or served before callers can know its CA.
+// TestFolderOrder checks that no certificate is stored or served before callers can trust its CA.
 func TestFolderOrder(t *testing.T) {
 	folder := &certificate.Folder{Path: t.TempDir()}
 	if err := os.MkdirAll(filepath.Join(folder.Path, "ca.crt", "in the way"), 0o700); err != nil {

@@ -59,10 +59,10 @@ func (m *memory) Write(_ context.Context, data map[string][]byte, version string
 	return nil
 }
 
-// ownNames are those of replicas, each of another version.
+// ownNames are the names of replicas, each of another version.
 var ownNames = [][]string{{"a.example.com", "c.example.com"}, {"a.example.com", "b.example.com"}, {"a.example.com"}}
 
-// world is replicas that share a store, and callers that know some authorities.
+// world has replicas with a common store, and callers that trust some authorities.
 type world struct {
 	store    *memory
 	clock    *clocktesting.FakePassiveClock

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// rotated is what is kept amid a rotation, with all that there can be.
+// rotated returns a state during a rotation with all possible fields.
 func rotated(t testing.TB) *state {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)

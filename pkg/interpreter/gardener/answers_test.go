@@ -67,7 +67,7 @@ type asked struct {
 	Members   []interpreter.Member
 }
 
-// questions are those of testdata/answers.
+// questions returns the requests of testdata/answers.
 func questions(t testing.TB) []asked {
 	t.Helper()
 	data, err := os.ReadFile("testdata/answers/questions.yaml")

@@ -54,7 +54,7 @@ func extension(kind string, object client.Object, fields []variants, dropped ...
 	}
 }
 
-// kinds are all kinds that the profiles know.
+// kinds returns all kinds with rules in the profiles.
 func kinds() []typed {
 	return []typed{
 		extension("BackupBucket", &extensionsv1alpha1.BackupBucket{}, fewExtensionFields),

@@ -44,7 +44,7 @@ func read(t *testing.T, file string) []byte {
 	return data
 }
 
-// definitions are those of Gardener's kinds, as the modules of Gardener and etcd-druid deliver them for seeds.
+// definitions returns the definitions of Gardener's kinds that the modules of Gardener and etcd-druid install in seeds.
 func definitions(t *testing.T) map[interpreter.Kind]definition {
 	t.Helper()
 	where, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/gardener/gardener").Output()
@@ -106,7 +106,7 @@ func newDefinition(t *testing.T, schema *apiextensionsv1.CustomResourceValidatio
 	return definition{structural, validator}
 }
 
-// position is that of an item in a path.
+// position matches the position of an item in a path.
 var position = regexp.MustCompile(`\[\d+\]`)
 
 // breaches returns the errors of an API server about an object, without list positions: rejections, and dropped fields.

@@ -122,7 +122,7 @@ func TestGardener(t *testing.T) {
 	})
 }
 
-// ask asks the questions of a folder.
+// ask sends the requests of a folder to rules and scripts.
 func ask(t *testing.T, folder string, of func(optional []string) *luatest.Pair) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, "questions.yaml"))

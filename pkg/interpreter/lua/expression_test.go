@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// objects are those of testdata/objects.yaml.
+// objects returns the objects of testdata/objects.yaml.
 func objects(t testing.TB) []json.RawMessage {
 	t.Helper()
 	var all []json.RawMessage
@@ -52,7 +52,7 @@ func reflecting(t testing.TB, expression string) []*profile.Interpreter {
 	return documents
 }
 
-// queue is the kind that the expressions are asked of.
+// queue is the kind of the objects that the expressions use.
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
 
 // TestExpressions compares the expressions of testdata/expressions.txt in Lua and CEL.

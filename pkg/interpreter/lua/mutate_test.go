@@ -169,7 +169,7 @@ func pairOf(f *testing.F, folder string) *luatest.Pair {
 	return pair
 }
 
-// statuses are those of the members of a question.
+// statuses returns the statuses of a request's members.
 func statuses(a asked) []json.RawMessage {
 	var all []json.RawMessage
 	for _, member := range a.Members {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// maximumComponent is how long Karmada lets the name of a component be.
+// maximumComponent is Karmada's maximum length of the name of a component.
 const maximumComponent = 32
 
 // checkResponse checks that an answer has the fields that Karmada's client needs, or that there is a Failure.

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// programs are those of testdata/answers.
+// programs returns the programs of testdata/answers.
 func programs(t testing.TB) map[string]*rule.Program {
 	t.Helper()
 	folders, err := filepath.Glob("testdata/answers/*")

@@ -34,7 +34,7 @@ func TestAnswersAreCountedDuringReload(t *testing.T) {
 			}
 		})
 	}
-	for i := range 101 { // the last time, the profile is gone
+	for i := range 101 { // at the last call, the profile is removed
 		there.Store(i%2 == 1)
 		m.Forget()
 	}

@@ -161,5 +161,5 @@ func eventually(t *testing.T, about string, right func() bool) {
 	}
 }
 
-// entrance is that of the server.
+// entrance returns the entrance of the server.
 func (f *fixture) entrance() *entrance { return f.server.Handler.(serving.Drain).Handler.(*entrance) }

@@ -107,7 +107,7 @@ func TestLargeBodiesWaitForMemory(t *testing.T) {
 // protocols are settings of a client, by name.
 var protocols = map[string]func(*tls.Config){"HTTP/2": nil, "HTTP/1.1": func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 
-// inTime tries a time-dependent check with more and more time: bodies may take as long as it is given.
+// inTime repeats a time-dependent check with increasing time limits for bodies.
 func inTime(t *testing.T, try func(most time.Duration) error) {
 	t.Helper()
 	for most := 50 * time.Millisecond; ; most *= 4 {

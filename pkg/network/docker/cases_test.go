@@ -40,7 +40,7 @@ type step struct {
 	// Fails are kernel calls that fail once, with the error.
 	Fails   map[string]string `json:"fails"`
 	Restart bool              `json:"restart"`
-	// Reboot takes all links away, and Advance lets time pass.
+	// Reboot removes all links, and Advance advances the clock.
 	Reboot  bool   `json:"reboot"`
 	Advance string `json:"advance"`
 }

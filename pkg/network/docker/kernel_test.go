@@ -32,7 +32,7 @@ func newKernel() *kernel {
 	return &kernel{segments: map[string]link.Segment{}, ports: map[string]link.Port{}, peers: map[string][]netip.Addr{}, fails: map[string]error{}}
 }
 
-// called gives the error that was prepared for a call.
+// called returns the prepared error of a call.
 func (k *kernel) called(name string) error {
 	k.mutex.Lock()
 	hook, err := k.hook, k.fails[name]
@@ -65,7 +65,7 @@ func (k *kernel) RemoveSegment(_ context.Context, s link.Segment, _ bool) error 
 	return nil
 }
 
-// EnsurePort gives a MAC address where none is asked for, and with ipvlan none at all.
+// EnsurePort returns a MAC address if none is requested, and none with ipvlan.
 func (k *kernel) EnsurePort(_ context.Context, s link.Segment, p link.Port) (link.Port, error) {
 	if err := k.called("EnsurePort"); err != nil {
 		return p, err

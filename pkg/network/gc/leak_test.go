@@ -43,7 +43,7 @@ type world struct {
 	// counts are how many were made, and counting is called before each.
 	counts   int
 	counting func()
-	// direct are those that only the source itself finds; before is called before it is asked.
+	// direct are the holders that only the source itself finds; before is called before the source.
 	direct []string
 	before func()
 	freed  []string

@@ -85,8 +85,8 @@ func TestDockerCollector(t *testing.T) {
 	}
 }
 
-// TestSandboxLives checks that a sandbox is gone only if its file is missing, and that the identifier of the machine's boot is
-// stable.
+// TestSandboxLives checks that a sandbox counts as removed only if its file is missing, and that the identifier of the
+// machine's boot is stable.
 func TestSandboxLives(t *testing.T) {
 	if folder := t.TempDir(); !mayExist(folder) || mayExist(filepath.Join(folder, "none")) {
 		t.Error("the sandbox with an existing file is reported as gone")

@@ -27,7 +27,7 @@ func (l lister) Orphans(_ context.Context, _ cloud.Allocations, remove bool) ([]
 	return []cloud.Orphan{{ID: "a", Removed: remove}, {ID: "b"}}, l.err
 }
 
-// TestOrphans checks that the search asks the clouds that can list their bindings, and counts the results.
+// TestOrphans checks that the search calls the clouds that can list their bindings, and counts the results.
 func TestOrphans(t *testing.T) {
 	counter := func(name string) prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: name}) }
 	o := &orphans{

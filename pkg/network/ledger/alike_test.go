@@ -105,7 +105,7 @@ func TestEqualMACsInOneRequest(t *testing.T) {
 	}
 }
 
-// macs reserves and gives the MAC addresses, which are different.
+// macs allocates and returns the MAC addresses, which must differ.
 func macs(t *testing.T, l *ledger.Ledger, intents []ledger.Intent) []string {
 	t.Helper()
 	all, _, err := l.ReserveAll(t.Context(), intents)

@@ -87,7 +87,7 @@ func TestConfigureBackAndForth(t *testing.T) {
 	if err := l.Delete(t.Context(), test("3"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
 		t.Fatal(err)
 	}
-	reserve("one family", "[10.0.0.81]") // the choice goes on where it was
+	reserve("one family", "[10.0.0.81]") // the choice continues at its previous position
 	configure(both)
 	reserve("both", "[10.0.0.82 fd00::4]")
 	configure()
@@ -129,7 +129,7 @@ func TestConfigureAmongMany(t *testing.T) {
 				in := intent()
 				in.Owner = test(fmt.Sprint(caller, "/", i%5))
 				if _, _, err := l.Reserve(t.Context(), in); err != nil {
-					continue // the pool is gone or full for now
+					continue // the pool is removed or full at this time
 				}
 				if err := l.Delete(t.Context(), in.Owner, in.Now, in.Now); err != nil {
 					t.Error(err)

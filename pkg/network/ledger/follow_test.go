@@ -24,8 +24,8 @@ import (
 // telling is a store of several servers that reports commits late.
 type telling struct {
 	ledger.Store
-	// lag bounds how long each change waits, and answer how long each answer; misses is how many changes are told until some are missed,
-	// and breaks how many calls are answered until one is lost; 0: none are.
+	// lag limits the delay of each change, and answer that of each response. misses is the number of changes until some
+	// are missed, and breaks the number of responses until one is lost; 0 means never.
 	lag, answer          time.Duration
 	misses               int
 	breaks, calls, reads atomic.Int64
@@ -182,7 +182,7 @@ func follow(t *testing.T, store ledger.Store, of ...ledger.Pool) *ledger.Ledger 
 	return l
 }
 
-// TestLateOwnChanges delivers a server's own changes late: it always knows which addresses are free.
+// TestLateOwnChanges delivers a server's own changes late: it still knows the free addresses.
 func TestLateOwnChanges(t *testing.T) {
 	for _, lag := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
 		t.Run(lag.String(), func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestServersAgree(t *testing.T) {
 	}
 }
 
-// disturb makes random changes of servers, and leaves rows behind.
+// disturb makes random changes of servers and leaves some rows.
 func disturb(t *testing.T, l *ledger.Ledger, caller int) {
 	random := rand.New(rand.NewPCG(uint64(caller), 1))
 	for round := range 80 {

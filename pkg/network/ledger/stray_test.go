@@ -21,7 +21,8 @@ import (
 
 // strayWorld is a store with two ledgers. One of them gets the changes of the other only on command.
 type strayWorld struct {
-	// does reserves and gives back, and asked is the one that must know; both are the same on a store that is not shared.
+	// does reserves and releases, and asked is the ledger whose answers are checked; both are the same on a store that
+	// is not shared.
 	does, asked *ledger.Ledger
 	// told waits until asked has received all changes.
 	told func()
@@ -154,7 +155,7 @@ func TestAddressesOfAnotherPoolAreNotAllocated(t *testing.T) {
 	}
 }
 
-// expectFull checks that the pool b gives nothing, and that asking for it changes nothing.
+// expectFull checks that the pool b allocates nothing, and that a request changes nothing.
 func expectFull(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	for range 2 {
@@ -167,7 +168,7 @@ func expectFull(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
-// TestAddressOfSeveralRows checks that an address of several rows is free when the last of them is gone, in any order.
+// TestAddressOfSeveralRows checks that an address of several rows is free after the last one was deleted, in any order.
 func TestAddressOfSeveralRows(t *testing.T) {
 	for _, order := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {

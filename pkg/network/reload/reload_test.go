@@ -49,7 +49,7 @@ type world struct {
 
 const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: NetworkProfile\nmetadata: {name: acme}\n"
 
-// pool is a profile with one pool that gives the ranges.
+// pool returns a profile with one pool of these ranges.
 func pool(ranges, more string) string {
 	return head + "pools:\n  overlay: {exclusive: true, subnets: [{prefix: 10.0.0.0/24, ranges: [" + ranges + "]}]" + more + "}\n" +
 		"profiles: {acme.com/overlay: {pools: [overlay]}}\n"

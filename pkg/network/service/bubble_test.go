@@ -79,7 +79,7 @@ type limited struct {
 	// under way now, and at most.
 	running, most int
 	order         []string
-	// fails is asked for each call; nil: none fails.
+	// fails returns the error of each call; nil means that none fails.
 	fails func(call int) error
 }
 

@@ -101,8 +101,8 @@ func TestCloudChoosesHeldAddress(t *testing.T) {
 	}
 }
 
-// TestCloudChoosesAddressBeforeCrash lets an owner ask again after a crash: it gets the address that the cloud chose for it before,
-// and that the ledger has as released by another owner.
+// TestCloudChoosesAddressBeforeCrash lets an owner repeat its request after a crash: it gets the address that the cloud
+// chose before, and that another owner has released in the ledger.
 func TestCloudChoosesAddressBeforeCrash(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))

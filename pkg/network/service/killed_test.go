@@ -38,7 +38,7 @@ func (l *life) begin(steps int) {
 	l.left = steps
 }
 
-// step reports whether the next step takes place, and late that it does so after the server's end.
+// step reports whether the next step is made, and whether it is made late, after the server's end.
 func (l *life) step() (alive, late bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -107,7 +107,7 @@ func TestBusyRequestWritesNothing(t *testing.T) {
 			_, err := s.Allocate(ctx, request("pool", key))
 			return err
 		}
-		if err := within("first", 5*time.Second); err != nil { // nothing is known of the cloud: it is asked
+		if err := within("first", 5*time.Second); err != nil { // no duration of the cloud is known: it is called
 			t.Fatal(err)
 		}
 		var group sync.WaitGroup

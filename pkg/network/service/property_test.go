@@ -60,7 +60,7 @@ func (s shaky) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.Store.Get(ctx, key)
 }
 
-// jealous is a cloud that knows whether an address has two owners.
+// jealous is a cloud that detects an address with two owners.
 type jealous struct {
 	*faults
 	t     *testing.T

@@ -82,7 +82,7 @@ func TestRequestsKilled(t *testing.T) {
 	}
 }
 
-// live is the life of a server that dies after so many things.
+// live runs a server that dies after a number of steps.
 func (w *world) live(dying *mortal, things int64, answers map[string]error, do func(*service.Service)) {
 	w.t.Helper()
 	dying.left.Store(things)

@@ -251,7 +251,8 @@ func TestServiceEnds(t *testing.T) {
 	}
 }
 
-// TestRecover rolls back what was begun and not answered, whether or not the cloud has it, and finishes releases.
+// TestRecover checks that unanswered work is rolled back, whether or not the cloud has it, and that releases are
+// finished.
 func TestRecover(t *testing.T) {
 	w := newWorld(t)
 	for key, state := range map[string]network.State{"bound there": network.Intended, "unknown there": network.Intended, "released": network.Releasing} {

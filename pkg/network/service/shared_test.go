@@ -52,7 +52,7 @@ func (s *shared) count() int {
 	return s.reads
 }
 
-// way is that of one server to a cloud that several have.
+// way is one server's connection to a shared cloud.
 type way struct {
 	*fakeCloud
 	// arrives is called before the cloud has a call, and answered when it has done it, before the answer arrives; nil: nothing happens on the way.

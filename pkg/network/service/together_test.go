@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// states are those of owners, in one line.
+// states returns the states of owners in one line.
 func (w *world) states(keys ...string) string {
 	var all []string
 	for _, key := range keys {
@@ -28,7 +28,7 @@ func (w *world) states(keys ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// told lets the cloud answer calls with the given errors.
+// told sets the errors of the cloud's calls.
 func (w *world) told(answers map[string]error) {
 	w.cloud.mutex.Lock()
 	defer w.cloud.mutex.Unlock()
@@ -304,7 +304,7 @@ func TestIntentsOfAbsentOwners(t *testing.T) {
 	})
 }
 
-// TestReleaseSince releases only allocations that the owner has held since the given time.
+// TestReleaseSince releases only allocations of the owner that were made at the time.
 func TestReleaseSince(t *testing.T) {
 	w := newWorld(t)
 	a := w.allocate(request("plain", "a"))

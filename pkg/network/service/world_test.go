@@ -32,7 +32,7 @@ type fakeCloud struct {
 	calls []string
 	// has are the owners that it has bound.
 	has map[string]bool
-	// gives is the address that it chooses for everybody, unless it leaves that to the pool.
+	// gives is the address that the cloud chooses for all owners, unless the pool chooses.
 	gives netip.Prefix
 	// hook is called at the beginning of each call, outside of the mutex.
 	hook func(call string, a network.Allocation) error
@@ -105,7 +105,7 @@ type counting struct {
 	ledger.Store
 	mutex sync.Mutex
 	count int
-	// done is called, if set, after a commit was made and before its caller knows.
+	// done is called, if set, after a commit was made and before its caller continues.
 	done func()
 }
 

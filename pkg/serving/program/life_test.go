@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// TestDrain checks that the program is draining from the moment at which it is told to end, that it serves until the delay is over, and
-// that background work ends after the server.
+// TestDrain checks that the program is draining from the signal on, that it serves until the delay is over, and that
+// background work ends after the server.
 func TestDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []string

@@ -35,7 +35,7 @@ import (
 // host is the host of the Service, which the server's certificate has, too.
 const host = "interpreter.graft.svc"
 
-// serve serves over TLS, and gives where that is.
+// serve serves over TLS and returns the endpoint.
 func serve(t *testing.T, h http.Handler) configuration.Endpoint {
 	t.Helper()
 	trusted := env.NewAuthority(t)

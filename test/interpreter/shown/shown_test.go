@@ -31,7 +31,7 @@ import (
 
 const (
 	namespace = "shoot--acme--live"
-	// before is when gardenlet has asked for something, and later when a member was done with it.
+	// before is the time of gardenlet's request, and later the time at which a member had finished it.
 	before, later = "2026-03-01T10:00:00Z", "2026-03-01T10:02:30Z"
 )
 

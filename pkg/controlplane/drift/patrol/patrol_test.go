@@ -45,7 +45,7 @@ type seed struct {
 	count   int
 	touched map[string]bool
 	fail    error
-	// deaf are names of objects that stay as they are when they are touched; all says that all are.
+	// deaf are the names of objects that a touch does not change; all means every object.
 	deaf map[string]bool
 	all  bool
 	// patches are the names that were touched, in order.
@@ -129,7 +129,7 @@ func run(t *testing.T, p *Patrol, clock *clocktesting.FakeClock) (sleeps func())
 	}
 }
 
-// value is that of a metric, or the sum of its series.
+// value returns the value of a metric, or the sum of its series.
 func value(t *testing.T, metric prometheus.Collector) float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

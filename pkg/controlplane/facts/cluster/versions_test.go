@@ -43,7 +43,7 @@ func counting(t *testing.T, got *atomic.Int64, objects ...client.Object) client.
 	}).Build()
 }
 
-// followed is a source that runs, and knows the version of the Cluster.
+// followed returns a running source that has received the version of the Cluster.
 func followed(t *testing.T, c client.WithWatch) *Source {
 	t.Helper()
 	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})

@@ -41,7 +41,7 @@ func answering(t *testing.T, answer func(*http.Request) (status int, body io.Rea
 	}
 }
 
-// requests asks the API server that a client speaks for.
+// requests returns the REST client of a client.
 func requests(t *testing.T, c client.WithWatch) rest.Interface {
 	t.Helper()
 	return answering(t, func(r *http.Request) (int, io.Reader) {

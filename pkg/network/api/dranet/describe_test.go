@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// describer is a cloud that knows one device.
+// describer is a cloud with one device.
 type describer struct {
 	fakeCloud
 	err error

@@ -29,8 +29,8 @@ func ask(claim, device string) string {
 	return fmt.Sprintf(`{"device":%s,"claim_uid":%q,"config":{"profile":"acme.com/overlay","interface":{}}}`, device, claim)
 }
 
-// TestRetryStorm sends the same request many times at once, calling the device otherwise each time: it is one allocation, which the cloud is
-// asked for once.
+// TestRetryStorm sends the same request many times concurrently, with different names of the device: it is one
+// allocation, and the cloud is called once.
 func TestRetryStorm(t *testing.T) {
 	behind := &fakeCloud{hook: func(network.Allocation) error { time.Sleep(20 * time.Millisecond); return nil }}
 	w := newWorld(t, document, behind)
@@ -65,7 +65,8 @@ func TestRetryStorm(t *testing.T) {
 	}
 }
 
-// TestDeviceByMACWhileCloudIsAsked calls the device by its MAC address only, while the cloud is still asked for it by its name.
+// TestDeviceByMACWhileCloudIsAsked requests the device by its MAC address only, while the cloud is still called for the
+// same device by name.
 func TestDeviceByMACWhileCloudIsAsked(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	behind := &fakeCloud{hook: func(network.Allocation) error { close(begun); <-goOn; return nil }}

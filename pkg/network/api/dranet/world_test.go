@@ -44,7 +44,7 @@ type world struct {
 	cloud   cloud.Cloud
 	options api.Options
 	handler http.Handler
-	// asked is called when the service asks for the time; nil: nothing is.
+	// asked is called when the service reads the clock, unless it is nil.
 	asked func()
 	// commits is called before each commit; nil: nothing is.
 	commits func(key string)

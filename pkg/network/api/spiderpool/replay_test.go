@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write what the tests got as what they w
 // exchange is a request and its answer, or something that happens between two requests.
 type exchange struct {
 	comments []string
-	// request is the line with method and path; header are lines behind it.
+	// request is the line with method and path; header has the lines after it.
 	request string
 	header  []string
 	body    string

@@ -89,7 +89,7 @@ type world struct {
 	options api.Options
 }
 
-// newWorld makes it; the limit is that of the cloud.
+// newWorld returns a world; limit is the limit of its cloud.
 func newWorld(t testing.TB, limit ...service.Limit) *world {
 	t.Helper()
 	store := memory.Open(t)

@@ -184,7 +184,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestOldVersion checks that plugins of old specifications are supported, without calls that they do not know.
+// TestOldVersion checks that plugins of old specifications work without the calls of later ones.
 func TestOldVersion(t *testing.T) {
 	st := newStage(t, "0.2.0", script{Add: `{"ip4": {"ip": "10.0.0.5/24", "gateway": "10.0.0.1", "routes": [{"dst": "0.0.0.0/0"}]}}`})
 	c := cni.New("lan", st.options)

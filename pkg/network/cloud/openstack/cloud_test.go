@@ -447,7 +447,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestDescribe compares what Neutron knows about the port of a device.
+// TestDescribe compares the description of a device with Neutron's port.
 func TestDescribe(t *testing.T) {
 	f, secure := newFake(t), true
 	f.ports = append(f.ports, &port{

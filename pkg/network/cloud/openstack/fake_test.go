@@ -41,7 +41,7 @@ type fake struct {
 	vlans map[string]int
 	next  int
 	calls map[string]int
-	// fault is asked first; it returns true if it has answered. It is called after the work if late is set.
+	// fault is called first; it returns true if it has answered. It is called after the work if late is set.
 	fault func(w http.ResponseWriter, call string) bool
 	late  bool
 	// hidden omits the trunk from lists, as one of another project.

@@ -61,7 +61,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// answering is a cloud of document.yaml at a server with a given handler.
+// answering returns the cloud of document.yaml with a server that has the handler.
 func answering(t *testing.T, handler http.HandlerFunc, edits ...string) *web.Cloud {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -56,8 +56,8 @@ func spaced(id, space, subnet, gateway string, options ...string) driver.Network
 	return n
 }
 
-// TestForgottenNetworkIsReplaced checks that a network that Docker has lost is removed when its subnet goes to another network, unless
-// it has endpoints.
+// TestForgottenNetworkIsReplaced checks that a network that Docker has lost is removed when another network gets its
+// subnet, unless it has endpoints.
 func TestForgottenNetworkIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("old", "172.30.0.0/24", "172.30.0.1"))

@@ -324,7 +324,7 @@ func TestRoutesOfEachKind(t *testing.T) {
 	}
 }
 
-// TestPassthru checks that an endpoint of macvlan in mode passthru asks for no MAC address: it has the parent's.
+// TestPassthru checks that an endpoint of macvlan in mode passthru requests no MAC address: it has the parent's.
 func TestPassthru(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net", "kind=macvlan", "parent=eth0", "mode=passthru"))

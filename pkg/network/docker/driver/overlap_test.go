@@ -32,7 +32,7 @@ func (w *world) pools(pools ...string) *policy.Policy {
 }
 
 // TestOverlap checks that a pool that overlaps the subnet of a network with another IPAM driver is reported once, and
-// that the network gets no endpoints until the overlap is gone.
+// that the network gets no endpoints until the overlap is removed.
 func TestOverlap(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
@@ -58,8 +58,8 @@ func TestOverlap(t *testing.T) {
 	w.attach(endpoint("net", "one", "172.30.9.2/24"))
 }
 
-// TestOverlappingPoolAllocatesNothing checks that a pool that overlaps a network's subnet allocates nothing until the network or the overlap is
-// gone. Other pools are not affected, and existing allocations stay.
+// TestOverlappingPoolAllocatesNothing checks that a pool that overlaps a network's subnet allocates nothing until the
+// network or the overlap is removed. Other pools are not affected, and existing allocations stay.
 func TestOverlappingPoolAllocatesNothing(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"the network is removed": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },

@@ -114,7 +114,7 @@ type world struct {
 	reports []string
 	holders []string
 	swept   swept
-	// dead are the sandboxes that are gone.
+	// dead are the sandboxes that do not exist any more.
 	dead map[string]bool
 }
 

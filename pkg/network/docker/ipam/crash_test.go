@@ -127,7 +127,7 @@ func (w *world) live(t *testing.T, store *dying) (died bool) {
 			if err := w.begin(); err != nil {
 				t.Fatal(err)
 			}
-			if strings.HasPrefix(s.do, "gateway ") { // Docker gives the pool back then, and a person makes the network again
+			if strings.HasPrefix(s.do, "gateway ") { // Docker then releases the pool, and a user creates the network again
 				w.do("end local/spare/10.65.0.0/24")
 				w.do("pool local 10.65.0.0/24 pool=spare")
 			}

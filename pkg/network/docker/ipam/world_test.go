@@ -82,7 +82,7 @@ func load(t testing.TB) *policy.Policy {
 	return p
 }
 
-// pools are those of the policy, for the ledger and for the service.
+// pools returns the pools of the policy, for the ledger and for the service.
 func (w *world) pools() (kept []ledger.Pool, served map[string]service.Pool) {
 	served = map[string]service.Pool{}
 	for _, name := range slices.Sorted(maps.Keys(w.policy.Pools)) {
@@ -174,7 +174,7 @@ func (w *world) even() {
 	}
 }
 
-// foreign lets another contract take an address.
+// foreign allocates an address for another contract.
 func (w *world) foreign(pool, address string) error {
 	_, err := w.service.Allocate(context.Background(), service.Request{
 		Owner: network.Owner{Contract: "dranet", Key: "uid/" + address}, Pool: pool, Addresses: []netip.Addr{netip.MustParseAddr(address)},

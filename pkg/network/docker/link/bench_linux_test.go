@@ -44,7 +44,7 @@ func BenchmarkEnsurePort(b *testing.B) {
 	}
 }
 
-// BenchmarkPortsAtATime has as many callers as the kernel is asked at a time.
+// BenchmarkPortsAtATime has as many callers as the kernel serves concurrently.
 func BenchmarkPortsAtATime(b *testing.B) {
 	s := benchmarked()[0]
 	m := benchMachine(b, s, 0)

@@ -69,7 +69,7 @@ func (m machine) whole(t *testing.T, s Segment, port Port) {
 	m.must(t, err)
 }
 
-// disturb lets a process make and remove a network, and kills it.
+// disturb lets a process create and remove a network, and kills it.
 func (m machine) disturb(t *testing.T, s Segment) {
 	t.Helper()
 	text, err := json.Marshal(s)

@@ -55,7 +55,7 @@ func (m machine) lacks(t testing.TB, kind Kind) error {
 	return m.Probe(t.Context())[kind]
 }
 
-// names are those of all links but the loopback.
+// names returns the names of all links except the loopback.
 func (m machine) names(t testing.TB) []string {
 	t.Helper()
 	names := []string{}
@@ -100,7 +100,7 @@ func (m machine) must(t testing.TB, err error) {
 	}
 }
 
-// wire gives two machines an interface each, which is up and leads to the other one.
+// wire connects two machines by a pair of interfaces that are up.
 func wire(t testing.TB, a machine, nameA string, b machine, nameB string) {
 	t.Helper()
 	pair := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: nameB, PeerNamespace: netlink.NsFd(b.File.Fd())}
@@ -110,7 +110,7 @@ func wire(t testing.TB, a machine, nameA string, b machine, nameB string) {
 	b.must(t, b.look.LinkSetUp(b.link(t, nameB)))
 }
 
-// parent gives a machine an isolated interface.
+// parent creates an isolated interface on a machine.
 func (m machine) parent(t testing.TB, name string) netlink.Link {
 	t.Helper()
 	pair := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: name + "x"}
@@ -121,7 +121,7 @@ func (m machine) parent(t testing.TB, name string) netlink.Link {
 	return m.link(t, name)
 }
 
-// address gives an interface of a machine an address.
+// address adds an address to an interface of a machine.
 func (m machine) address(t testing.TB, name, prefix string) {
 	t.Helper()
 	m.must(t, m.look.AddrAdd(m.link(t, name), &netlink.Addr{IPNet: ipNet(netip.MustParsePrefix(prefix)), Flags: unix.IFA_F_NODAD}))

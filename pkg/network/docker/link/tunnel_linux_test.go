@@ -92,7 +92,7 @@ func TestKernelTunnel(t *testing.T) {
 	}
 }
 
-// peers returns all other ends of a tunnel, with the known addresses behind them.
+// peers returns all other ends of a tunnel, with their known addresses.
 func (m machine) peers(t *testing.T, network string) []string {
 	t.Helper()
 	entries, err := m.look.NeighList(m.link(t, tunnelName(network)).Attrs().Index, unix.AF_BRIDGE)

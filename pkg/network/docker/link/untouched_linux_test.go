@@ -30,7 +30,7 @@ func TestKernelUntouched(t *testing.T) {
 		changes, done := make(chan netlink.LinkUpdate, 1000), make(chan struct{})
 		handle := netns.NsHandle(int(m.File.Fd()))
 		m.must(t, netlink.LinkSubscribeWithOptions(changes, done, netlink.LinkSubscribeOptions{Namespace: &handle}))
-		// said returns the notifications of the kernel until a new link appears: all changes before it.
+		// The kernel's notifications until a new link appears are all earlier changes.
 		marks := 0
 		said := func() (all []string) {
 			marks++

@@ -36,7 +36,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestDelayedTransactionIsNotMade delays a transaction until its caller has long had an error, and has done other things: it must not be made then.
+// TestDelayedTransactionIsNotMade delays a transaction until its caller has received an error and has made other
+// changes: the transaction must not be made later.
 func TestDelayedTransactionIsNotMade(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
