@@ -197,7 +197,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			e := serve(t, c.h)
-			if c.about == "hanging" {
+			if c.about == "ends the call after the timeout" {
 				e.TimeoutSeconds = 1
 			}
 			_, err := health(t, dispatch.Any(api.KindContext, e))
