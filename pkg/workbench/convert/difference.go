@@ -5,21 +5,23 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
 // differ collects the entries of one object.
 type differ struct {
-	subject       *subject
-	before, after tree
+	subject *subject
 	// owner is the target of the next entries.
 	owner   *target.Target
 	entries []*entry
@@ -27,9 +29,13 @@ type differ struct {
 
 // differences returns the entries that turn one state of an object into another.
 func differences(before, after tree, s *subject) []*entry {
-	d := &differ{subject: s, before: before, after: after, owner: s.target}
-	c := d.fields("fields")
-	c.own = func(p fieldpath.Path, was, is any) bool { return d.compareOwn(c, p, was, is) }
+	d := &differ{subject: s, owner: s.target}
+	c := comparison{
+		own:    d.compareOwn,
+		items:  true,
+		set:    func(p fieldpath.Path, value any) { d.add("fields", nil, value, "set", p.String()) },
+		remove: func(p fieldpath.Path) { d.remove("fields", nil, p.String()) },
+	}
 	c.compare(nil, before, after)
 	return d.entries
 }
@@ -43,91 +49,86 @@ func (d *differ) remove(operation string, fixed []argument, name string) {
 	d.add(operation, fixed, name, "remove", item)
 }
 
-// place is a part of an object that has an operation of its own.
-type place struct {
-	path  string
-	parts target.Part
-	// compare returns false if the operation cannot write the difference.
-	compare func(d *differ, p fieldpath.Path, before, after any) bool
-}
-
-// places returns the parts of objects that have operations of their own. All other parts belong to the operation fields.
-func places() []place {
-	return []place{
-		{"metadata.labels", target.Metadata, texts("labels")},
-		{"metadata.annotations", target.Metadata, texts("annotations")},
-		{"spec.template.metadata.labels", target.PodTemplate, texts("podLabels")},
-		{"spec.template.metadata.annotations", target.PodTemplate, texts("podAnnotations")},
-		{"spec.template.spec.containers", target.PodTemplate, mergedItems("containers", "name")},
-		{"spec.template.spec.volumes", target.PodTemplate, (*differ).volumes},
-		{"spec.storageClass", target.Storage, storage("class")},
-		{"spec.storageCapacity", target.Storage, storage("capacity")},
-		{"spec.volumeClaimTemplates", target.Storage, (*differ).claims},
-		{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, mergedItems("containerPolicies", "containerName")},
-		{"spec.units", target.Units, (*differ).units},
-		{"spec.files", target.Files, (*differ).files},
+// named adds an entry for each name that has another value or none. The prefix leads to set and remove.
+func (d *differ) named(operation string, fixed []argument, before, after tree, prefix ...string) {
+	for _, name := range keys(before, after) {
+		was, had := before[name]
+		switch is, has := after[name]; {
+		case !has:
+			d.add(operation, fixed, name, append(slices.Clone(prefix), "remove", item)...)
+		case !had || !equal(was, is):
+			d.add(operation, fixed, is, append(slices.Clone(prefix), "set", name)...)
+		}
 	}
 }
+
+// compareFunc compares a part of an object. It returns false if the operation of the part cannot write the difference.
+type compareFunc func(p fieldpath.Path, before, after any) bool
 
 // compareOwn compares a part of the object that has an operation of its own. It returns false for all other parts.
-func (d *differ) compareOwn(c comparison, p fieldpath.Path, before, after any) bool {
+func (d *differ) compareOwn(p fieldpath.Path, before, after any) bool {
 	path := strings.Join(p.Keys(), ".")
-	switch kind := d.subject.form.Kind; {
-	case kind == "Secret" && (path == "data" || path == "stringData"):
-		return true // Only the report mentions it.
-	case kind == "ConfigMap" && len(p) == 2 && p[0].Key == "data":
-		return d.document(argument{"at", p.String()}, p[1].Key, before, after)
+	if d.subject.form.Kind == "Secret" && (path == "data" || path == "stringData") {
+		d.add("fields", nil, nil, "set", path)
+		d.entries[len(d.entries)-1].refused = "data of a Secret is not proposed; rules read it with a lookup"
+		return true
 	}
-	for _, place := range places() {
-		switch {
-		case !d.subject.form.Has(place.parts):
-		case path == place.path:
-			return place.compare(d, p, before, after)
-		case before == nil && treeAt(after) != nil && strings.HasPrefix(place.path, path+"."):
-			c.compare(p, tree{}, after) // The new object holds such a part.
-			return true
+	for _, place := range []struct {
+		path    string
+		parts   target.Part
+		compare compareFunc
+	}{
+		{"metadata.labels", target.Metadata, d.texts("labels")},
+		{"metadata.annotations", target.Metadata, d.texts("annotations")},
+		{"spec.template.metadata.labels", target.PodTemplate, d.texts("podLabels")},
+		{"spec.template.metadata.annotations", target.PodTemplate, d.texts("podAnnotations")},
+		{"spec.template.spec.containers", target.PodTemplate, d.items("containers", "name")},
+		{"spec.template.spec.volumes", target.PodTemplate, d.items("volumes", "name")},
+		{"spec.template.spec.initContainers", target.PodTemplate, d.items("initContainers", "name")},
+		{"spec.storageClass", target.Storage, d.storage("class")},
+		{"spec.storageCapacity", target.Storage, d.storage("capacity")},
+		{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, d.items("containerPolicies", "containerName")},
+		{"spec.units", target.Units, d.units},
+		{"spec.files", target.Files, d.files},
+	} {
+		if path == place.path && d.subject.form.Has(place.parts) {
+			return place.compare(p, before, after)
 		}
 	}
 	return false
 }
 
 // texts returns a comparison of labels or annotations.
-func texts(operation string) func(*differ, fieldpath.Path, any, any) bool {
-	return func(d *differ, _ fieldpath.Path, before, after any) bool {
-		d.named(operation, treeAt(before), treeAt(after))
+func (d *differ) texts(operation string) compareFunc {
+	return func(_ fieldpath.Path, before, after any) bool {
+		d.named(operation, nil, find[tree](before), find[tree](after))
 		return true
 	}
 }
 
-// named adds an entry for each name that has another value or none.
-func (d *differ) named(operation string, before, after tree, prefix ...string) {
-	for _, name := range keys(before, after) {
-		switch value, has := after[name]; {
-		case !has:
-			d.add(operation, nil, name, append(slices.Clone(prefix), "remove", item)...)
-		case !equal(before[name], value):
-			d.add(operation, nil, value, append(slices.Clone(prefix), "set", name)...)
+// items returns a comparison of the items of a list that an operation sets, merges and removes; volumes are set whole.
+func (d *differ) items(operation, key string) compareFunc {
+	return func(list fieldpath.Path, before, after any) bool {
+		was, is, ok := itemsOf(before, after, key)
+		for _, name := range keys(was, is) {
+			if was[name] == nil || is[name] == nil || operation == "volumes" {
+				continue
+			}
+			if item := itemOf(list, key, name); operation == "containers" {
+				d.container(item, find[tree](was, name), find[tree](is, name))
+			} else {
+				d.merged(operation, item).compare(item, was[name], is[name])
+			}
+			is[name] = was[name]
 		}
+		d.named(operation, nil, was, is)
+		return ok
 	}
-}
-
-// items adds an entry for each item of a list that differs; valueOf returns what the operation writes for an item.
-func (d *differ) items(operation string, fixed []argument, before, after any, valueOf func(tree) any) bool {
-	pairs, ok := pairsOf(before, after, "name")
-	for _, i := range pairs {
-		switch {
-		case i.after == nil:
-			d.remove(operation, fixed, i.name)
-		case !equal(i.before, i.after):
-			d.add(operation, fixed, valueOf(i.after), "set", i.name)
-		}
-	}
-	return ok
 }
 
 // storage returns a comparison of a field of an Etcd that the operation storage writes.
-func storage(name string) func(*differ, fieldpath.Path, any, any) bool {
-	return func(d *differ, _ fieldpath.Path, before, after any) bool {
+func (d *differ) storage(name string) compareFunc {
+	return func(_ fieldpath.Path, before, after any) bool {
 		if after != nil && !sameQuantity(before, after) {
 			d.add("storage", nil, after, name)
 		}
@@ -135,41 +136,24 @@ func storage(name string) func(*differ, fieldpath.Path, any, any) bool {
 	}
 }
 
-// claims compares the volume claims of a StatefulSet: class and capacity of the one that the operation storage writes.
-// Other differences remain for the next comparison.
-func (d *differ) claims(p fieldpath.Path, before, after any) bool {
-	known := len(d.entries)
-	find := func(list any) any {
-		for _, claim := range listAt(list) {
-			if textAt(claim, "metadata", "name") == d.subject.object.Name {
-				return at(claim, "spec")
-			}
-		}
-		return nil
+// merged returns a comparison of an item that an operation merges; fields removes its members.
+func (d *differ) merged(operation string, item fieldpath.Path) comparison {
+	return comparison{
+		set: func(p fieldpath.Path, value any) {
+			d.add(operation, nil, value, append([]string{"set", item[len(item)-1].Key}, p[len(item):].Keys()...)...)
+		},
+		remove: func(p fieldpath.Path) { d.remove("fields", nil, p.String()) },
 	}
-	was, is := find(before), find(after)
-	storage("class")(d, p, at(was, "storageClassName"), at(is, "storageClassName"))
-	storage("capacity")(d, p, at(was, "resources", "requests", "storage"), at(is, "resources", "requests", "storage"))
-	return len(d.entries) > known
 }
 
 // comparison adds the differences of two values.
 type comparison struct {
 	// own compares a part that the comparison does not descend into; it returns false for other parts. It may be nil.
-	own    func(p fieldpath.Path, before, after any) bool
+	own    compareFunc
 	set    func(p fieldpath.Path, value any)
 	remove func(p fieldpath.Path)
 	// items reports that paths may lead to items of lists; lists are set whole otherwise.
 	items bool
-}
-
-// fields returns a comparison for an operation that takes paths of fields.
-func (d *differ) fields(operation string, fixed ...argument) comparison {
-	return comparison{
-		set:    func(p fieldpath.Path, value any) { d.add(operation, fixed, value, "set", p.String()) },
-		remove: func(p fieldpath.Path) { d.remove(operation, fixed, p.String()) },
-		items:  true,
-	}
 }
 
 func (c comparison) compare(p fieldpath.Path, before, after any) {
@@ -180,14 +164,32 @@ func (c comparison) compare(p fieldpath.Path, before, after any) {
 	case c.own != nil && c.own(p, before, after):
 	case after == nil:
 		c.remove(p)
-	case wasTree && isTree:
+	case isTree && (wasTree || before == nil && len(is) > 0):
 		for _, key := range keys(was, is) {
 			c.compare(p.With(key), was[key], is[key])
 		}
-	case len(listAt(before)) > 0 && len(listAt(after)) > 0 && c.list(p, before, after):
+	case c.items && c.list(p, before, after):
 	default:
 		c.set(p, after)
 	}
+}
+
+// list compares lists of named items. It returns false if items have no names, or the list does more than grow.
+func (c comparison) list(p fieldpath.Path, before, after any) bool {
+	for _, key := range []string{"name", "path", "containerName", "key", "host", "id"} {
+		was, is, ok := itemsOf(before, after, key)
+		for i, item := range find[[]any](before) {
+			ok = ok && i < len(is) && find[string](item, key) == find[string](find[[]any](after)[i], key)
+		}
+		if !ok || len(was) == 0 {
+			continue
+		}
+		for _, name := range keys(was, is) {
+			c.compare(itemOf(p, key, name), was[name], is[name])
+		}
+		return true
+	}
+	return false
 }
 
 // isQuantity reports whether a path leads to an amount of a resource.
@@ -202,52 +204,118 @@ func sameQuantity(a, b any) bool {
 	return equal(a, b) || errA == nil && errB == nil && x.Cmp(y) == 0
 }
 
-// itemKeys lists the members that identify items of lists.
-var itemKeys = []string{"name", "path", "containerName", "mountPath", "key", "host", "id"}
-
-// list compares lists of named items. It returns false if items have no names, or new ones are not at the end.
-func (c comparison) list(p fieldpath.Path, before, after any) bool {
-	for _, key := range itemKeys {
-		pairs, ok := pairsOf(before, after, key)
-		if !ok {
-			continue
-		}
-		if !inOrder(pairs, listAt(after), key) {
-			return false
-		}
-		for _, i := range pairs {
-			switch step := itemOf(p, key, i.name); {
-			case i.after == nil:
-				c.remove(step)
-			case !c.items:
-			case i.before == nil:
-				c.set(step, but(i.after, key))
-			default:
-				c.compare(step, i.before, i.after)
-			}
-		}
-		if !c.items {
-			c.set(p, after)
-		}
-		return true
-	}
-	return false
-}
-
-// inOrder reports whether removing and appending items gives the list after. The order of the same items means nothing.
-func inOrder(pairs []pair, after []any, key string) bool {
-	if !slices.ContainsFunc(pairs, func(i pair) bool { return i.before == nil || i.after == nil }) {
-		return true
-	}
-	kept := slices.DeleteFunc(slices.Clone(pairs), func(i pair) bool { return i.after == nil })
-	return slices.EqualFunc(kept, after, func(i pair, other any) bool { return i.name == textAt(other, key) })
-}
-
-// plainItem matches names that need no quotes in [name=…]: texts that are no number.
-var plainItem = regexp.MustCompile(`^[^]["'\x00-\x20\d-][^]["'\x00-\x1f]*$`)
-
 // itemOf returns the path of the item of a list with this name.
 func itemOf(list fieldpath.Path, key, name string) fieldpath.Path {
-	quoted := !plainItem.MatchString(name) || name == "true" || name == "false"
-	return append(list[:len(list):len(list)], fieldpath.Step{Key: name, By: key, Quoted: quoted})
+	return append(list[:len(list):len(list)], fieldpath.Step{Key: name, By: key, Quoted: true})
+}
+
+// container compares a container: its flags, environment and mounts, and the other fields.
+func (d *differ) container(path fieldpath.Path, before, after tree) {
+	var fixed []argument
+	name := path[len(path)-1].Key
+	if name != d.owner.Container {
+		fixed = []argument{{"container", name}}
+	}
+	was, is := commandOf(before), commandOf(after)
+	if was != nil && is != nil && slices.Equal(was.Program(), is.Program()) {
+		d.flags(fixed, &was.FlagList, &is.FlagList)
+		before, after = but(before, "command", "args"), but(after, "command", "args")
+	}
+	c := d.merged("containers", path)
+	c.own = func(p fieldpath.Path, before, after any) bool {
+		was, is, ok := itemsOf(before, after, "name")
+		switch p[len(path):].String() {
+		case "env":
+			d.named("env", fixed, sources(was), sources(is))
+			return ok
+		case "volumeMounts":
+			d.mounts(p, name, find[[]any](before), find[[]any](after))
+			return true
+		}
+		return false
+	}
+	c.compare(path, before, after)
+}
+
+// sources returns the sources of environment variables, or their texts.
+func sources(variables tree) tree {
+	out := tree{}
+	for name, variable := range variables {
+		out[name] = cmp.Or(at(variable, "valueFrom"), at(variable, "value"), any(""))
+	}
+	return out
+}
+
+// mounts proposes the new mounts of a container. A removed volume takes its mounts with it; the engine refuses to remove
+// others.
+func (d *differ) mounts(p fieldpath.Path, container string, before, after []any) {
+	added := slices.DeleteFunc(slices.Clone(after), func(mount any) bool {
+		return slices.ContainsFunc(before, func(other any) bool { return equal(mount, other) })
+	})
+	if len(added) > 0 {
+		d.add("containers", nil, added, "set", container, "volumeMounts")
+	} else {
+		d.remove("fields", nil, p.String())
+	}
+}
+
+// commandOf reads the command line of a container; nil where it is not one of flags.
+func commandOf(container tree) *commandline.CommandLine {
+	parsed, err := document.Parse(rawOf(container))
+	if err != nil {
+		return nil
+	}
+	line, _ := commandline.CommandLineOf(parsed.Root()) // nil if it fails
+	return line
+}
+
+// flags compares flags; without a fixed container they are the component's.
+func (d *differ) flags(fixed []argument, before, after *commandline.FlagList) {
+	for _, name := range union(after.Names(), before.Names()) {
+		was, is := before.Values(name), after.Values(name)
+		history, _ := kubeflags.Flag(d.owner.Component, name)
+		isMap := fixed == nil && strings.HasPrefix(history.Type, "map")
+		switch {
+		case slices.Equal(was, is) && before.Bare(name) == after.Bare(name):
+		case fixed == nil && name == "feature-gates":
+			d.gates(entriesOf(was), entriesOf(is))
+		case is == nil:
+			d.remove("flags", fixed, name)
+		case isMap && len(was) == 1 && len(is) == 1:
+			d.named("mapFlags", nil, entriesOf(was), entriesOf(is), name)
+		case after.Bare(name):
+			d.add("flags", fixed, nil, "set", name)
+		default:
+			d.add("flags", fixed, oneOrMore(is), "set", name)
+		}
+	}
+}
+
+// entriesOf returns the entries of a flag with a map, with true and false as such.
+func entriesOf(values []string) tree {
+	entries := tree{}
+	for key, value := range commandline.MapValue(strings.Join(values, ",")).Entries() {
+		entries[key] = value
+		if value == "true" || value == "false" {
+			entries[key] = value == "true"
+		}
+	}
+	return entries
+}
+
+// gates adds an entry for each feature gate that differs; null removes one.
+func (d *differ) gates(before, after tree) {
+	for _, name := range keys(before, after) {
+		if !equal(before[name], after[name]) {
+			d.add("featureGates", nil, after[name], name)
+		}
+	}
+}
+
+// oneOrMore returns one text, or a list of several.
+func oneOrMore(values []string) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
 }

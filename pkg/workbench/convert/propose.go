@@ -7,7 +7,7 @@
 // operation become one rule. The package then applies the proposal to the objects before, and reports remaining
 // differences.
 //
-// It finds no conditions and no expressions, and it reads no files. Start reading at Propose, and at places for the walk.
+// It finds no conditions and no expressions, and it reads no files. Start reading at Propose, and at compareOwn for the walk.
 package convert
 
 import (
@@ -54,13 +54,14 @@ type Proposal struct {
 func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*Proposal, error) {
 	subjects, missed := match(before, after)
 	differing := slices.DeleteFunc(slices.Clone(subjects), func(s *subject) bool {
-		return !s.secret && len(differences(s.before, s.after, s)) == 0
+		return len(differences(s.before, s.after, s)) == 0
 	})
 	out := &Proposal{Missed: missed, Objects: len(differing)}
 	if out.Objects == 0 && len(missed) == 0 {
 		return nil, ErrNoDifference
 	}
-	p := &proposer{options: o, subjects: subjects, kubernetes: constraint(subjects, o)}
+	p := &proposer{options: o}
+	p.kubernetes, p.version = versions(subjects)
 	// An operation may write more than its arguments, such as a whole container: the second time proposes the remaining
 	// differences as well.
 	for range 2 {
@@ -86,93 +87,79 @@ func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*
 	for _, rule := range p.rules {
 		out.Arguments += len(rule)
 	}
-	var err error
-	out.Profile, err = p.document(out)
-	return out, err
+	out.Profile = p.document(out)
+	return out, nil
 }
 
 // proposer holds the common data of the steps of one proposal.
 type proposer struct {
-	options  Options
-	subjects []*subject
-	// kubernetes is the profile's constraint on versions; empty for none.
-	kubernetes string
-	// entries are those of all objects; rules has the accepted ones, and program is made of them, nil at first.
+	options Options
+	// kubernetes is the profile's constraint on versions, empty for none; version is one that the objects may have.
+	kubernetes, version string
+	// entries are those of all objects; rules has the accepted ones. They are written as a profile, and compiled to the
+	// program, which is nil at first.
 	entries []*entry
 	rules   [][]*entry
+	written []byte
 	program *mutation.Program
 }
 
-// accept makes the rules and the program of all entries that the engine accepts together.
+// accept makes the program of all entries that the engine accepts together: it tries all at once, then one by one, and
+// marks each refused entry.
 func (p *proposer) accept() error {
 	open := slices.DeleteFunc(slices.Clone(p.entries), func(e *entry) bool { return e.refused != "" })
-	accepted, err := p.extend(nil, open)
-	if err != nil || len(accepted) == 0 {
-		p.rules, p.program = nil, nil
+	if findings, err := p.use(open); err != nil || len(findings) == 0 {
 		return err
 	}
-	var findings source.Findings
-	p.rules = arrange(accepted)
-	p.program, findings, err = p.compile(p.rules)
-	return errors.Join(err, findings.Err())
+	var accepted []*entry
+	for _, e := range open {
+		switch findings, err := p.use(append(accepted, e)); {
+		case err != nil:
+			return err
+		case len(findings) > 0:
+			e.refused = findings[0].Message
+		default:
+			accepted = append(accepted, e)
+		}
+	}
+	return nil
 }
 
-// extend returns the accepted entries with those of more that the engine accepts with them. It tries all, then halves,
-// and marks each refused entry.
-func (p *proposer) extend(accepted, more []*entry) ([]*entry, error) {
-	if len(more) == 0 {
-		return accepted, nil
-	}
-	together := slices.Concat(accepted, more)
-	_, findings, err := p.compile(arrange(together))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(findings) == 0:
-		return together, nil
-	case len(more) == 1:
-		more[0].refused = findings[0].Message
-		return accepted, nil
-	}
-	half := len(more) / 2
-	if accepted, err = p.extend(accepted, more[:half]); err != nil {
-		return nil, err
-	}
-	return p.extend(accepted, more[half:])
-}
-
-// compile returns the program of the rules, or the engine's findings.
-func (p *proposer) compile(rules [][]*entry) (*mutation.Program, source.Findings, error) {
+// use makes the rules and the program of entries, or returns the engine's findings.
+func (p *proposer) use(entries []*entry) (source.Findings, error) {
+	rules := arrange(entries)
 	written, err := p.write(rules)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	documents, findings := profile.Load(source.File{Name: "proposal", Data: written})
 	if len(findings) > 0 {
-		return nil, findings, nil
+		return findings, nil
 	}
 	program, err := compiler.Compile(documents, compiler.Options{Generation: p.options.Generation})
 	if errors.As(err, &findings) {
-		return nil, findings.Errors(), nil
+		return findings.Errors(), nil
 	}
-	return program, nil, err
+	p.rules, p.written, p.program = rules, written, program
+	return nil, err
 }
 
 // remaining returns the differences that are left when the program was applied to the object before.
 func (p *proposer) remaining(ctx context.Context, s *subject) ([]string, error) {
-	var left []string
-	if s.secret {
-		left = append(left, s.String()+": data of a Secret differs; rules read it with a lookup")
-	}
 	got, err := p.admit(ctx, s)
 	if failure, ok := errors.AsType[*mutation.Failure](err); ok {
-		return append(left, fmt.Sprintf("%s: the proposal is denied: %v", s, failure)), nil
+		return []string{fmt.Sprintf("%s: the proposal is denied: %v", s, failure)}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	var left []string
 	for _, e := range differences(got, s.after, s) {
-		left = append(left, s.String()+": "+e.String()+" is missing")
+		line := s.String() + ": " + e.String() + " is missing"
+		if known := knownAs(p.entries, e); known != nil && known.refused != "" {
+			line += ": " + known.refused
+		}
+		left = append(left, line)
 	}
 	return left, nil
 }
@@ -186,43 +173,27 @@ func (p *proposer) admit(ctx context.Context, s *subject) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	admitted, _, err := (&snapshot.Snapshot{Facts: known}).Result(ctx, p.program, s.object, s.object.JSON, nil)
+	admitted, _, err := (&snapshot.Snapshot{Facts: known}).Result(ctx, p.program, s.Object, s.JSON, nil)
 	if err != nil {
 		return nil, err
 	}
 	return decodeObject(admitted)
 }
 
-// document returns the profile with a comment at the top and, after the rules, the refused entries and missing objects.
-func (p *proposer) document(out *Proposal) ([]byte, error) {
+// document returns the profile with a comment at the top and, after the rules, the differences that it misses.
+func (p *proposer) document(out *Proposal) []byte {
 	var text strings.Builder
 	differ := "objects that differ"
 	if out.Objects == 1 {
 		differ = "object that differs"
 	}
 	fmt.Fprintf(&text, "# Proposed by graft convert; it reproduces %d of %d %s.\n", out.Reproduced, out.Objects, differ)
-	if len(p.rules) > 0 {
-		written, err := p.write(p.rules)
-		if err != nil {
-			return nil, err
-		}
-		text.Write(written)
+	text.Write(p.written)
+	if len(out.Missed) > 0 {
+		text.WriteString("\n# Not reproduced:\n")
 	}
-	list := func(title string, lines []string) {
-		if len(lines) > 0 {
-			text.WriteString("\n# " + title + ":\n")
-		}
-		for _, line := range lines {
-			text.WriteString("# - " + strings.ReplaceAll(line, "\n", "\n#   ") + "\n")
-		}
+	for _, line := range out.Missed {
+		text.WriteString("# - " + strings.ReplaceAll(line, "\n", "\n#   ") + "\n")
 	}
-	var refused []string
-	for _, e := range p.entries {
-		if e.refused != "" {
-			refused = append(refused, fmt.Sprintf("%s: %s: %s", e.owner.Name, e, e.refused))
-		}
-	}
-	list("Refused by the engine", refused)
-	list("Not reproduced", out.Missed)
-	return []byte(text.String()), nil
+	return []byte(text.String())
 }

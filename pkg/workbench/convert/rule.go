@@ -5,12 +5,18 @@
 package convert
 
 import (
-	"cmp"
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -50,12 +56,9 @@ func (e *entry) String() string {
 	return strings.Join(words, " ")
 }
 
-// place returns the same text for entries that write to the same place.
-func (e *entry) place() string { return e.group() + "\x00" + e.String() }
-
 // group returns the same text for entries that can share a rule.
 func (e *entry) group() string {
-	return strings.Join([]string{string(e.set()), e.owner.Name, fmt.Sprint(e.owner.Forms[0]), e.operation, fmt.Sprint(e.fixed)}, "\x00")
+	return fmt.Sprintf("%s\x00%t\x00%s\x00%v\x00%s\x00%v\x00", e.set(), e.owner.Other, e.owner.Name, e.owner.Forms[0], e.operation, e.fixed)
 }
 
 // set returns the set of webhooks for the entry according to the contract.
@@ -88,49 +91,133 @@ func sameTarget(a, b *target.Target) bool { return a.Name == b.Name && a.Forms[0
 // place, the first is proposed.
 func merge(all, found []*entry) []*entry {
 	for _, e := range found {
-		replaces := func(other *entry) bool {
-			return other.operation == "machineControllerManagerProvider" && other.owner == e.owner &&
-				e.operation == "containers" && len(e.path) > 2 && e.path[1] == sidecarPrefix+other.fixed[0].value
-		}
-		i := slices.IndexFunc(all, func(other *entry) bool { return other.place() == e.place() })
-		switch {
-		case i >= 0 && equal(all[i].value, e.value):
-			all[i].in = append(all[i].in, e.in...)
-		case i < 0:
-			if slices.ContainsFunc(all, replaces) {
-				e.refused = "it would replace the sidecar that machineControllerManagerProvider makes"
-			}
+		switch known := knownAs(all, e); {
+		case known == nil:
 			all = append(all, e)
+		case equal(known.value, e.value):
+			known.in = append(known.in, e.in...)
 		}
 	}
 	return all
 }
 
-// arrange groups entries into rules, in the order of a profile.
+// knownAs returns the entry that writes to the same place, or nil.
+func knownAs(all []*entry, e *entry) *entry {
+	i := slices.IndexFunc(all, func(other *entry) bool { return other.group() == e.group() && other.String() == e.String() })
+	if i < 0 {
+		return nil
+	}
+	return all[i]
+}
+
+// arrange groups entries into rules, sorted by set and target.
 func arrange(all []*entry) [][]*entry {
-	var rules [][]*entry
-	byGroup := map[string]int{}
+	groups := map[string][]*entry{}
 	for _, e := range all {
 		group := e.group() + fmt.Sprint(e.purposes())
-		i, known := byGroup[group]
-		if !known {
-			i = len(rules)
-			byGroup[group] = i
-			rules = append(rules, nil)
-		}
-		rules[i] = append(rules[i], e)
+		groups[group] = append(groups[group], e)
 	}
-	for _, rule := range rules {
-		removal := func(e *entry) int { return slices.Index(e.path, "remove") }
-		slices.SortStableFunc(rule, func(a, b *entry) int { return cmp.Compare(removal(a), removal(b)) })
+	var rules [][]*entry
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		rules = append(rules, groups[group])
 	}
-	slices.SortStableFunc(rules, func(a, b []*entry) int { return strings.Compare(a[0].order(), b[0].order()) })
 	return rules
 }
 
-// order returns a text that sorts the rules of a set: containers are added before they are changed.
-func (e *entry) order() string {
-	first := []string{"machineControllerManagerProvider", "containers"}
-	rank := slices.Index(slices.Concat(first, operation.Names()), e.operation)
-	return fmt.Sprintf("%t %s %03d %s", e.owner.Other, e.owner.Name, rank, e.group())
+// write returns a profile with the rules.
+func (p *proposer) write(rules [][]*entry) ([]byte, error) {
+	head := tree{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.KindProviderProfile,
+		"metadata": tree{"name": p.options.Name}, "providers": []any{p.options.Provider},
+	}
+	if p.kubernetes != "" {
+		head["kubernetes"] = p.kubernetes
+	}
+	parts := []tree{head}
+	for _, name := range target.Sets() {
+		set := tree{}
+		for i, rule := range rules {
+			switch e := rule[0]; {
+			case e.set() != name:
+			case !e.owner.Other:
+				put(set, ruleOf(rule), e.owner.Name, item)
+			default:
+				if i == 0 || !sameTarget(rules[i-1][0].owner, e.owner) {
+					put(set, objectOf(e.owner.Forms[0]), v1alpha1.ObjectsField, item)
+				}
+				objects := find[[]any](set, v1alpha1.ObjectsField)
+				put(find[tree](objects[len(objects)-1]), ruleOf(rule), "rules", item)
+			}
+		}
+		if len(set) > 0 {
+			parts = append(parts, tree{string(name): set})
+		}
+	}
+	var out bytes.Buffer
+	for i, part := range parts {
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		encoder := yaml.NewEncoder(&out)
+		encoder.SetIndent(2)
+		encoder.CompactSeqIndent()
+		if err := encoder.Encode(part); err != nil {
+			return nil, fmt.Errorf("writing the profile: %w", err)
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// objectOf returns an object that the contract does not name, without rules.
+func objectOf(form target.Form) tree {
+	gvk := schema.GroupVersionKind{Group: form.Group, Version: form.Version, Kind: form.Kind}
+	object := tree{"apiVersion": gvk.GroupVersion().String(), "kind": form.Kind, "name": form.Name}
+	if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural.Resource != strings.ToLower(form.Kind)+"s" {
+		object["resource"] = plural.Resource
+	}
+	return object
+}
+
+// ruleOf returns a rule as a profile has it.
+func ruleOf(rule []*entry) tree {
+	e, arguments := rule[0], tree{}
+	for _, fixed := range e.fixed {
+		arguments[fixed.name] = fixed.value
+	}
+	for _, e := range rule {
+		value := escaped(e.value)
+		if len(e.path) == 0 {
+			maps.Copy(arguments, value.(tree))
+			continue
+		}
+		put(arguments, value, e.path...)
+	}
+	out := tree{e.operation: arguments}
+	if purposes := e.purposes(); len(purposes) > 0 && !slices.Equal(purposes, []string{"reconcile"}) {
+		out["purposes"] = purposes
+	}
+	return out
+}
+
+// put writes a value at a path of an object. It makes the objects and the list on the path.
+func put(t tree, value any, path ...string) {
+	name, below := path[0], path[1:]
+	switch {
+	case len(below) == 0:
+		t[name] = value
+	case below[0] == item:
+		t[name] = append(find[[]any](t, name), value)
+	default:
+		if find[tree](t, name) == nil {
+			t[name] = tree{}
+		}
+		put(find[tree](t, name), value, below...)
+	}
+}
+
+// escaped returns a copy of a value without expressions.
+func escaped(value any) any {
+	var out any
+	_ = json.Unmarshal(bytes.ReplaceAll(rawOf(value), []byte("${"), []byte("$${")), &out) // It was encoded just now.
+	return out
 }

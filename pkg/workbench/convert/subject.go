@@ -5,14 +5,12 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -22,21 +20,16 @@ import (
 
 // subject is one object before and after.
 type subject struct {
-	object        manifest.Object
+	manifest.Object
+
 	before, after tree
 	target        *target.Target
 	form          *target.Form
-	garden        bool
-	// secret reports that the data of a Secret differs.
-	secret bool
-	// version is the version of Kubernetes of the object's image, or empty.
-	version string
-	// purpose and pool are those of an OperatingSystemConfig.
-	purpose, pool string
+	// minor is the version of Kubernetes of the object's image; 0 if it is unknown.
+	minor kubeflags.Minor
+	// purpose is that of an OperatingSystemConfig.
+	purpose string
 }
-
-// String returns kind, namespace and name of the object.
-func (s *subject) String() string { return s.object.String() }
 
 // match pairs objects by kind, namespace and name. The second result lists unpaired and unreadable objects.
 func match(before, after []manifest.Object) (subjects []*subject, missed []string) {
@@ -77,7 +70,8 @@ func isContext(o manifest.Object) bool {
 }
 
 func newSubject(before, after manifest.Object) (*subject, error) {
-	s := &subject{object: before, garden: before.Namespace == target.GardenNamespace}
+	s := &subject{Object: before}
+	garden := before.Namespace == target.GardenNamespace
 	var err error
 	if s.before, err = decodeObject(before.JSON); err != nil {
 		return nil, err
@@ -85,9 +79,9 @@ func newSubject(before, after manifest.Object) (*subject, error) {
 	if s.after, err = decodeObject(after.JSON); err != nil {
 		return nil, err
 	}
-	s.target, s.form = target.Match(s.garden, before.Group(), before.Kind, before.Name)
+	s.target, s.form = target.Match(garden, before.Group(), before.Kind, before.Name)
 	switch {
-	case s.target == nil && s.garden:
+	case s.target == nil && garden:
 		return nil, fmt.Errorf("rules reach no such object in the namespace %s", target.GardenNamespace)
 	case s.target == nil:
 		s.target = target.Other(target.Form{Group: before.Group(), Version: before.Version(), Kind: before.Kind, Name: before.Name})
@@ -95,60 +89,39 @@ func newSubject(before, after manifest.Object) (*subject, error) {
 	case s.target.Purposed:
 		s.target, _ = target.Lookup("node")
 		s.form = &s.target.Forms[0]
-		s.purpose, s.pool = textAt(s.before, "spec", "purpose"), textAt(s.before, "metadata", "labels", facts.LabelWorkerPool)
+		s.purpose = find[string](s.before, "spec", "purpose")
 	}
-	s.secret = s.form.Kind == "Secret" && (!equal(s.before["data"], s.after["data"]) || !equal(s.before["stringData"], s.after["stringData"]))
 	if parsed, err := document.Parse(before.JSON); err == nil {
-		version := (&target.Object{Target: s.target, Form: s.form, Document: parsed}).ImageVersion()
-		if _, err := semver.StrictNewVersion(version); err == nil {
-			s.version = version
+		image := (&target.Object{Target: s.target, Form: s.form, Document: parsed}).ImageVersion()
+		version, err := semver.StrictNewVersion(image)
+		if err == nil && slices.Contains(kubeflags.Versions(), kubeflags.Minor(version.Minor())) {
+			s.minor = kubeflags.Minor(version.Minor())
 		}
 	}
 	return s, nil
 }
 
-// constraint returns the range of the versions of the objects. It is empty for a garden, for an older Gardener, and for
-// versions that are unknown.
-func constraint(subjects []*subject, o Options) string {
+// versions returns the range of the versions of the objects, and a version in it. The range is empty if there are none.
+func versions(subjects []*subject) (constraint, version string) {
 	var minors []kubeflags.Minor
 	for _, s := range subjects {
-		if s.garden || o.Generation != contract.Today {
-			return ""
-		}
-		if version, err := semver.StrictNewVersion(s.version); err == nil {
-			minors = append(minors, kubeflags.Minor(version.Minor()))
+		if s.minor != 0 {
+			minors = append(minors, s.minor)
 		}
 	}
-	known := kubeflags.Versions()
-	if len(minors) == 0 || slices.Min(minors) < known[0] || slices.Max(minors) > known[len(known)-1] {
-		return ""
+	if len(minors) == 0 {
+		return "", slices.Max(kubeflags.Versions()).String() + ".0"
 	}
-	return fmt.Sprintf(">= %s, < %s", slices.Min(minors), slices.Max(minors)+1)
+	newest := slices.Max(minors)
+	return fmt.Sprintf(">= %s, < %s", slices.Min(minors), newest+1), newest.String() + ".0"
 }
 
-// factsOf returns the facts of a shoot or a garden with these objects: its provider, version and worker pool.
+// factsOf returns the facts of a shoot with these objects: its provider and version.
 func (p *proposer) factsOf(s *subject) (*facts.Facts, error) {
-	known := kubeflags.Versions()
-	version, workers := "", []any{}
-	for _, other := range p.subjects {
-		if other.object.Namespace == s.object.Namespace && other.pool == "" {
-			version = cmp.Or(version, other.version)
-		}
-	}
-	version = cmp.Or(version, s.version, known[len(known)-1].String()+".0")
-	if s.garden {
-		return facts.FromGarden(rawOf(tree{
-			"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": tree{"name": "garden"},
-			"spec": tree{"virtualCluster": tree{"kubernetes": tree{"version": version}}},
-		}))
-	}
-	if s.pool != "" {
-		workers = append(workers, tree{"name": s.pool, "kubernetes": tree{"version": cmp.Or(s.version, version)}})
-	}
-	found, err := facts.FromClusterObjects(s.object.Namespace, nil, nil, rawOf(tree{
+	found, err := facts.FromClusterObjects(s.Namespace, nil, nil, rawOf(tree{
 		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": tree{"name": "shoot", "namespace": "garden-local"},
-		"spec":   tree{"kubernetes": tree{"version": version}, "provider": tree{"type": p.options.Provider, "workers": workers}},
-		"status": tree{"technicalID": s.object.Namespace},
+		"spec":   tree{"kubernetes": tree{"version": p.version}, "provider": tree{"type": p.options.Provider}},
+		"status": tree{"technicalID": s.Namespace},
 	}))
 	if err != nil {
 		return nil, err
@@ -157,5 +130,5 @@ func (p *proposer) factsOf(s *subject) (*facts.Facts, error) {
 	for _, set := range target.Sets() {
 		labels[set.NamespaceLabel()] = p.options.Provider
 	}
-	return found.WithNamespace(facts.Namespace{Name: s.object.Namespace, Labels: labels}), nil
+	return found.WithNamespace(facts.Namespace{Name: s.Namespace, Labels: labels}), nil
 }

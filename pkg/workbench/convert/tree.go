@@ -5,26 +5,24 @@
 package convert
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// tree is a JSON object, decoded with numbers as they are written.
+// tree is a JSON object, with integers as int64.
 type tree = map[string]any
 
 // decodeTree reads a JSON object without its members that are null, as the API server does.
 func decodeTree(raw []byte) (tree, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
 	t := tree{}
-	if err := decoder.Decode(&t); err != nil {
+	if err := json.Unmarshal(raw, &t); err != nil {
 		return nil, fmt.Errorf("reading an object: %w", err)
 	}
 	clean(t, nil)
@@ -40,10 +38,10 @@ func decodeObject(raw []byte) (tree, error) {
 	}
 	delete(t, "status")
 	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"} {
-		delete(treeAt(t, "metadata"), field)
+		delete(find[tree](t, "metadata"), field)
 	}
 	for _, path := range [][]string{{"metadata", "annotations"}, {"spec", "template", "metadata", "annotations"}} {
-		maps.DeleteFunc(treeAt(t, path...), func(key string, _ any) bool {
+		maps.DeleteFunc(find[tree](t, path...), func(key string, _ any) bool {
 			return strings.HasPrefix(key, target.ReferencePrefix) || strings.HasPrefix(key, "graft.provider.extensions.gardener.cloud/") ||
 				key == "kubectl.kubernetes.io/last-applied-configuration" || key == "deployment.kubernetes.io/revision"
 		})
@@ -63,10 +61,10 @@ var containerDefaults = tree{
 	"protocol":                 "TCP",
 	"scheme":                   "HTTP",
 	"apiVersion":               "v1",
-	"timeoutSeconds":           json.Number("1"),
-	"periodSeconds":            json.Number("10"),
-	"successThreshold":         json.Number("1"),
-	"failureThreshold":         json.Number("3"),
+	"timeoutSeconds":           int64(1),
+	"periodSeconds":            int64(10),
+	"successThreshold":         int64(1),
+	"failureThreshold":         int64(3),
 }
 
 // clean deletes the members of all objects in a value that are null or have their default.
@@ -94,31 +92,10 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// treeAt returns the object at a path; nil where there is none.
-func treeAt(value any, path ...string) tree {
-	found, _ := at(value, path...).(tree)
+// find returns the value of a type at a path of members; the zero value where there is none.
+func find[T any](value any, path ...string) T {
+	found, _ := at(value, path...).(T)
 	return found
-}
-
-// listAt returns the list at a path; nil where there is none.
-func listAt(value any, path ...string) []any {
-	found, _ := at(value, path...).([]any)
-	return found
-}
-
-// textAt returns the string at a path; empty where there is none.
-func textAt(value any, path ...string) string {
-	text, _ := at(value, path...).(string)
-	return text
-}
-
-// listOf returns texts as a JSON list.
-func listOf(texts []string) []any {
-	out := make([]any, len(texts))
-	for i, text := range texts {
-		out[i] = text
-	}
-	return out
 }
 
 // but returns an object without some of its members.
@@ -145,45 +122,30 @@ func union(a, b []string) []string {
 
 // rawOf returns a value as JSON, with sorted members.
 func rawOf(value any) []byte {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	// Trees hold nothing that cannot be encoded.
-	_ = encoder.Encode(value)
-	return bytes.TrimSpace(out.Bytes())
+	raw, _ := json.Marshal(value) // Trees hold nothing that cannot be encoded.
+	return raw
 }
 
-// pair is an item of a list before and after; nil where the list does not have it.
-type pair struct {
-	name          string
-	before, after tree
+// itemsOf returns the items of two lists, without the key, by their values of the key. It returns false unless the key
+// distinguishes the items of each list.
+func itemsOf(before, after any, key string) (was, is tree, ok bool) {
+	was, ok = byName(before, key)
+	is, isOk := byName(after, key)
+	if !ok || !isOk {
+		return nil, nil, false
+	}
+	return was, is, true
 }
 
-// pairsOf joins the items of two lists by a member: those before in their order, then new ones. It returns false unless
-// the member distinguishes the items of each list.
-func pairsOf(before, after any, key string) ([]pair, bool) {
-	var pairs []pair
-	for side, list := range []any{before, after} {
-		items, isList := list.([]any)
-		if !isList && list != nil {
+func byName(list any, key string) (tree, bool) {
+	items, isList := list.([]any)
+	found := tree{}
+	for _, item := range items {
+		name, named := at(item, key).(string)
+		if !named || found[name] != nil {
 			return nil, false
 		}
-		for _, item := range items {
-			name, named := at(item, key).(string)
-			i := slices.IndexFunc(pairs, func(p pair) bool { return p.name == name })
-			if i < 0 {
-				i = len(pairs)
-				pairs = append(pairs, pair{name: name})
-			}
-			slot := &pairs[i].before
-			if side == 1 {
-				slot = &pairs[i].after
-			}
-			if !named || *slot != nil {
-				return nil, false
-			}
-			*slot = item.(tree)
-		}
+		found[name] = but(find[tree](item), key)
 	}
-	return pairs, true
+	return found, isList || list == nil
 }
