@@ -33,11 +33,11 @@ func TestLint(t *testing.T) {
 	}{
 		{"a warning", profileWithWarning, nil, 0, "1 warning in 1 document", "", profileWithWarning},
 		{"a warning that counts", profileWithWarning, []string{"--fail-on", "warning"}, 1, "[always-true]", "", profileWithWarning},
-		{"an error", wrong, []string{"-o", "line"}, 1, `unknown operation "evn" (did you mean "env"?) [unknown-operation]`, "", wrong},
+		{"an error", wrong, nil, 1, `unknown operation "evn" (did you mean "env"?) [unknown-operation]`, "", wrong},
 		{"fixed", wrong, []string{"--fix"}, 0, "1 warning in 1 document", "fixed ", profileWithWarning},
 		{"would be fixed", wrong, []string{"--fix", "--dry-run"}, 1, "+    env: {set: {A: a}}", "", wrong},
 		{"no such file", wrong, []string{"nowhere.yaml"}, 2, "", "nowhere.yaml: no such file", wrong},
-		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, line, json, sarif", wrong},
+		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, json, sarif", wrong},
 		{"no such severity", wrong, []string{"--fail-on", "info"}, 2, "", "--fail-on info: must be one of error, warning", wrong},
 		{"no constraint", wrong, []string{"--kubernetes", "new"}, 2, "", "--kubernetes new: must be a constraint", wrong},
 		{"a difference of nothing", wrong, []string{"--dry-run"}, 2, "", "--dry-run needs --fix", wrong},

@@ -7,6 +7,7 @@ package lint
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,26 +21,31 @@ import (
 // text is the text of a file with the positions of its parts.
 type text struct {
 	data []byte
-	// starts are the offsets of the lines in bytes, without a mark of the byte order.
-	starts []int
+	// lines are the offsets of the lines, without their ends and a mark of the byte order.
+	lines []extent
 	// documents returns the values as written, including duplicate keys.
 	documents func() []*yaml.Node
 }
 
+// extent is a part of a text in bytes.
+type extent struct{ begin, end int }
+
 const byteOrderMark = "\ufeff"
 
+// lineBreak matches the line breaks of YAML 1.1.
+var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
+
 func newText(data []byte) *text {
-	t := &text{data: data, starts: []int{0}, documents: sync.OnceValue(func() []*yaml.Node { return documentsIn(data) })}
-	if strings.HasPrefix(string(data), byteOrderMark) {
-		t.starts[0] = len(byteOrderMark)
+	t := &text{data: data, documents: sync.OnceValue(func() []*yaml.Node { return documentsIn(data) })}
+	begin := 0
+	if bytes.HasPrefix(data, []byte(byteOrderMark)) {
+		begin = len(byteOrderMark)
 	}
-	for i := 0; i < len(data); {
-		width := breakAt(data[i:])
-		if width > 0 {
-			t.starts = append(t.starts, i+width)
-		}
-		i += max(width, 1)
+	for _, at := range lineBreak.FindAllIndex(data, -1) {
+		t.lines = append(t.lines, extent{begin, at[0]})
+		begin = at[1]
 	}
+	t.lines = append(t.lines, extent{begin, len(data)})
 	return t
 }
 
@@ -55,59 +61,27 @@ func documentsIn(data []byte) []*yaml.Node {
 	}
 }
 
-// breakAt returns the width of the line break at the beginning, as defined by YAML 1.1, or 0.
-func breakAt(data []byte) int {
-	switch data[0] {
-	case '\n', '\r', "\u0085"[0], "\u2028"[0]:
-	default:
-		return 0
-	}
-	for _, lineBreak := range []string{"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
-		if strings.HasPrefix(string(data[:min(len(data), 3)]), lineBreak) {
-			return len(lineBreak)
-		}
-	}
-	return 0
-}
-
 // line returns the text of a line, counted from 1, without its end, or an empty string.
 func (t *text) line(number int) string {
-	if number < 1 || number > len(t.starts) {
+	if number < 1 || number > len(t.lines) {
 		return ""
 	}
-	begin, end := t.starts[number-1], len(t.data)
-	for i := begin; i < end; i++ {
-		if breakAt(t.data[i:]) > 0 {
-			end = i
-		}
-	}
-	return string(t.data[begin:end])
+	at := t.lines[number-1]
+	return string(t.data[at.begin:at.end])
 }
 
 // offset returns the offset of a position in bytes, or false if it does not exist.
 func (t *text) offset(at source.Position) (int, bool) {
-	if at.Line < 1 || at.Line > len(t.starts) || at.Column < 1 {
+	if at.Line < 1 || at.Line > len(t.lines) {
 		return 0, false
 	}
-	line := t.line(at.Line)
-	offset := 0
-	for range at.Column - 1 {
-		_, size := utf8.DecodeRuneInString(line[offset:])
-		if size == 0 {
-			return 0, false
+	column := 0
+	for i := range t.line(at.Line) + " " { // and the place behind the line
+		if column++; column == at.Column {
+			return t.lines[at.Line-1].begin + i, true
 		}
-		offset += size
 	}
-	return t.starts[at.Line-1] + offset, true
-}
-
-// position returns the position of an offset.
-func (t *text) position(file string, offset int) source.Position {
-	line := 0
-	for line+1 < len(t.starts) && t.starts[line+1] <= offset {
-		line++
-	}
-	return source.Position{File: file, Line: line + 1, Column: utf8.RuneCount(t.data[t.starts[line]:max(offset, t.starts[line])]) + 1}
+	return 0, false
 }
 
 // span returns the place of a finding: columns from 1, the last one exclusive. Without a column it is the line without

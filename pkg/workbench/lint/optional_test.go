@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -23,8 +22,7 @@ func TestOptionalProfiles(t *testing.T) {
 		file := source.File{Name: "config.yaml"}
 		file.Data = []byte("apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\n" +
 			"kind: ResourceInterpreterConfiguration\nprofiles: {optional: " + text + "}\n")
-		parts, findings := profile.Parse(file)
-		findings = resourceInterpreterConfiguration.Check(Options{}, parts, findings)
+		findings := Run(Options{}, []Input{{File: file}}).Findings
 		got := ""
 		if err := findings.Err(); err != nil {
 			got = err.Error()

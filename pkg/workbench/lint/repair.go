@@ -7,7 +7,6 @@ package lint
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,26 +60,23 @@ func (r *repair) withdraw(from *Report) {
 
 // all makes all fixes that are good.
 func (r *repair) all() ([]Repaired, *Report) {
-	before := r.inputs
-	changed := map[string]*Repaired{}
+	before, fixed := r.inputs, map[string]source.Findings{}
 	for range mostRounds {
 		done := r.round()
 		if len(done) == 0 {
 			break
 		}
 		for _, e := range done {
-			name := e.finding.File
-			if changed[name] == nil {
-				changed[name] = &Repaired{Name: name, Before: dataOf(before, name)}
-			}
-			changed[name].Findings = append(changed[name].Findings, e.finding)
+			fixed[e.finding.File] = append(fixed[e.finding.File], e.finding)
 		}
 	}
 	var repaired []Repaired
-	for _, name := range slices.Sorted(maps.Keys(changed)) {
-		changed[name].After = dataOf(r.inputs, name)
-		repaired = append(repaired, *changed[name])
+	for i, input := range before {
+		if findings := fixed[input.Name]; len(findings) > 0 {
+			repaired = append(repaired, Repaired{Name: input.Name, Before: input.Data, After: r.inputs[i].Data, Findings: findings})
+		}
 	}
+	slices.SortFunc(repaired, func(a, b Repaired) int { return strings.Compare(a.Name, b.Name) })
 	r.withdraw(r.report)
 	return repaired, r.report
 }
@@ -187,15 +183,6 @@ func tally(findings source.Findings) map[string]int {
 		counts[keyOf(f)]++
 	}
 	return counts
-}
-
-func dataOf(inputs []Input, name string) []byte {
-	for _, input := range inputs {
-		if input.Name == name {
-			return bytes.Clone(input.Data)
-		}
-	}
-	return nil
 }
 
 // describe describes the effect of a fix.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
@@ -20,18 +21,19 @@ import (
 
 func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
-func (s Style) severity(of source.Severity) string {
+// tone returns the colour of a severity.
+func tone(of source.Severity) colour.Tone {
 	if of == source.Warning {
-		return s.paint(colour.Warning, of.String())
+		return colour.Warning
 	}
-	return s.paint(colour.Bad, of.String())
+	return colour.Bad
 }
 
 // writeText writes each finding with its line, the place underlined, and a summary.
 func (r *Report) writeText(w io.Writer, style Style) error {
 	var out strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&out, "%s: %s: %s%s\n", style.paint(colour.Title, f.Position.String()), style.severity(f.Severity), sentence(f), style.paint(colour.Dim, tag(f.Rule)))
+		fmt.Fprintf(&out, "%s: %s: %s%s\n", style.paint(colour.Title, f.Position.String()), style.paint(tone(f.Severity), f.Severity.String()), sentence(f), style.paint(colour.Dim, tag(f.Rule)))
 		if t := r.texts[f.File]; t != nil && f.Line > 0 {
 			out.WriteString(t.excerpt(f, style))
 		}
@@ -53,25 +55,23 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 func (t *text) excerpt(f source.Finding, style Style) string {
 	begin, end := t.span(f.Position)
 	line, begin, end := cut([]rune(strings.ReplaceAll(t.line(f.Line), "\t", " ")), begin, end, style.Width)
+	numbered := func(number, line string) string {
+		return fmt.Sprintf("  %s %s\n", style.paint(colour.Dim, number+" |"), line)
+	}
 	number := fmt.Sprint(f.Line)
 	if f.Rule == source.NotYAML && f.Column == 0 {
 		// The parser names the line before the one that it could not read, or that line.
-		if f.Line == len(t.starts) {
-			return fmt.Sprintf("  %s %s\n", style.paint(colour.Dim, number+" |"), line)
+		if f.Line == len(t.lines) {
+			return numbered(number, line)
 		}
 		next, _, _ := cut([]rune(strings.ReplaceAll(t.line(f.Line+1), "\t", " ")), 1, 1, style.Width)
-		return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(colour.Dim, number+" |"), line, style.paint(colour.Dim, fmt.Sprint(f.Line+1)+" |"), next)
+		return numbered(number, line) + numbered(fmt.Sprint(f.Line+1), next)
 	}
-	margin := strings.Repeat(" ", len(number))
-	tone := colour.Bad
-	if f.Severity == source.Warning {
-		tone = colour.Warning
-	}
-	mark := strings.Repeat(" ", begin-1) + style.paint(tone, strings.Repeat("^", max(end-begin, 1)))
+	mark := strings.Repeat(" ", begin-1) + style.paint(tone(f.Severity), strings.Repeat("^", max(end-begin, 1)))
 	if f.Fix != nil {
 		mark += " " + style.paint(colour.Good, "fix: "+describe(f.Fix))
 	}
-	return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(colour.Dim, number+" |"), line, style.paint(colour.Dim, margin+" |"), mark)
+	return numbered(number, line) + numbered(strings.Repeat(" ", len(number)), mark)
 }
 
 // cut shortens a long line to the surroundings of the columns, and returns the new columns.
@@ -167,13 +167,11 @@ type Style struct {
 }
 
 // Formats are the formats of reports.
-var Formats = []string{"text", "line", "json", "sarif"}
+var Formats = []string{"text", "json", "sarif"}
 
 // Write writes the report in one of the formats. It fails if w cannot be written.
 func (r *Report) Write(w io.Writer, format string, style Style) error {
 	switch format {
-	case "line":
-		return r.writeLines(w)
 	case "json":
 		return r.writeJSON(w)
 	case "sarif":
@@ -181,16 +179,6 @@ func (r *Report) Write(w io.Writer, format string, style Style) error {
 	default:
 		return r.writeText(w, style)
 	}
-}
-
-// writeLines writes one finding a line: place, severity, field, message and rule.
-func (r *Report) writeLines(w io.Writer) error {
-	for _, f := range r.Findings {
-		if _, err := fmt.Fprintf(w, "%s: %s: %s%s\n", f.Position, f.Severity, sentence(f), tag(f.Rule)); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
-	}
-	return nil
 }
 
 // sentence returns the field and the message.
@@ -291,15 +279,12 @@ type (
 		Rules          []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID               source.Rule  `json:"id"`
-		ShortDescription sarifMessage `json:"shortDescription"`
-		FullDescription  sarifMessage `json:"fullDescription"`
-		HelpURI          string       `json:"helpUri"`
-		Help             sarifMessage `json:"help"`
-		Default          sarifLevel   `json:"defaultConfiguration"`
-	}
-	sarifLevel struct {
-		Level string `json:"level"`
+		ID               source.Rule       `json:"id"`
+		ShortDescription sarifMessage      `json:"shortDescription"`
+		FullDescription  sarifMessage      `json:"fullDescription"`
+		HelpURI          string            `json:"helpUri"`
+		Help             sarifMessage      `json:"help"`
+		Default          map[string]string `json:"defaultConfiguration"`
 	}
 	sarifMessage struct {
 		Text     string `json:"text"`
@@ -363,7 +348,7 @@ func (r *Report) writeSARIF(w io.Writer, style Style) error {
 		if page := PageOf(rule); page != nil {
 			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 				ID: rule, ShortDescription: sarifMessage{Text: page.Summary}, FullDescription: sarifMessage{Text: page.why()}, HelpURI: page.URL(),
-				Help: sarifMessage{Text: page.Text(), Markdown: page.help()}, Default: sarifLevel{page.Severity()},
+				Help: sarifMessage{Text: page.Text(), Markdown: page.help()}, Default: map[string]string{"level": page.Severity()},
 			})
 		}
 	}
@@ -393,8 +378,9 @@ func (r *Report) result(f source.Finding, rules []sarifRule) sarifResult {
 		return result
 	}
 	if e, ok := t.resolve(*f.Fix); ok {
-		from, to := t.position(f.File, e.begin), t.position(f.File, e.end)
-		replacement := sarifReplacement{Deleted: sarifRegion{from.Line, from.Column, to.Line, to.Column}, Inserted: &sarifMessage{Text: e.text}}
+		at := f.Fix.At
+		deleted := sarifRegion{at.Line, at.Column, at.Line, at.Column + utf8.RuneCountInString(f.Fix.Old)}
+		replacement := sarifReplacement{Deleted: deleted, Inserted: &sarifMessage{Text: e.text}}
 		result.Fixes = []sarifFix{{sarifMessage{Text: describe(f.Fix)}, []sarifChange{{artifact, []sarifReplacement{replacement}}}}}
 	}
 	return result

@@ -76,11 +76,8 @@ func TestDuplicateKeys(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			input := Input{File: golden.Read(t, filepath.Join("testdata", "duplicates", kind+".yaml"))}
 			input.Name = "f.yaml"
-			var out strings.Builder
-			if err := Run(Options{}, []Input{input}).Write(&out, "line", Style{}); err != nil {
-				t.Fatal(err)
-			}
-			golden.Compare(t, filepath.Join("testdata", "duplicates", kind+".txt"), out.String())
+			report := Run(Options{}, []Input{input})
+			golden.Compare(t, filepath.Join("testdata", "duplicates", kind+".txt"), lines(report))
 		})
 	}
 }

@@ -207,7 +207,7 @@ func attachments(inputs []Input) map[string]bool {
 
 // mentionsUs reports whether a file may contain a document of Graft.
 func mentionsUs(data []byte) bool {
-	return slices.ContainsFunc(groups(), func(group string) bool { return bytes.Contains(data, []byte(group)) })
+	return slices.ContainsFunc(groups, func(group string) bool { return bytes.Contains(data, []byte(group)) })
 }
 
 // Input is a file with documents.
@@ -310,16 +310,67 @@ type Kind struct {
 	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
 }
 
-// kinds are the kinds of documents, one per line.
+// kinds are the kinds of documents.
 var kinds = []Kind{
-	providerProfile,
-	networkProfile,
-	interpreterProfile,
-	providerProfileTest,
-	interpreterProfileTest,
-	controllerConfiguration,
-	networkProviderConfiguration,
-	resourceInterpreterConfiguration,
+	// Checked as the webhook does when it loads profiles.
+	{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile, Heads: true,
+		Check: func(o Options, parts []profile.Part, known source.Findings) source.Findings {
+			documents, findings := profile.Decode(parts, known)
+			if o.Override != nil {
+				findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
+			}
+			options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
+			_, problems := compiler.Check(documents, options)
+			return append(findings, inBoth(documents, options, problems)...)
+		},
+	},
+	// Checked as graft-network-provider does when it loads profiles, as far as that needs no files of its machine.
+	{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindNetworkProfile, Heads: true,
+		Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+			documents, findings := profile.DecodeNetworks(parts, known)
+			_, problems := policy.Compile(documents)
+			problems = append(problems, catalog.Check(policy.Clouds(documents))...)
+			return append(findings, problems.Beyond(findings)...)
+		},
+	},
+	// Checked as in graft-resource-interpreter. Kinds that the server only leaves unregistered are errors here.
+	{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfile, Heads: true,
+		Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+			documents, findings := profile.DecodeInterpreters(parts, known)
+			_, problems := rule.Compile(documents)
+			for i := range problems {
+				if problems[i].Rule == rule.ComponentsRevised {
+					problems[i].Severity = source.Error
+				}
+			}
+			return append(findings, problems.Beyond(findings)...)
+		},
+	},
+	// Tables are checked as graft test does when it reads them.
+	{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfileTest,
+		Check: checkTable(func(table source.Node) source.Findings { return controlplane.New(nil).Table(table).Findings }),
+	},
+	{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfileTest,
+		Check: checkTable(func(table source.Node) source.Findings { return interpreter.New().Table(table).Findings }),
+	},
+	// Configurations are checked as the program does when it starts.
+	{
+		APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration, Heads: true,
+		Check: checkConfiguration(configv1alpha1.DecodeControllerConfiguration),
+	},
+	{
+		APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindNetworkProviderConfiguration, Heads: true,
+		Check: checkConfiguration(configv1alpha1.DecodeNetworkProviderConfiguration),
+	},
+	{
+		APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindResourceInterpreterConfiguration, Heads: true,
+		Check: checkConfiguration(decodeInterpreterConfiguration),
+	},
 }
 
 // Kinds returns the names of the known kinds.
@@ -355,18 +406,11 @@ func valueOf(n source.Node, field string) string {
 
 // ours reports whether an apiVersion belongs to one of the groups of the kinds.
 func ours(apiVersion string) bool {
-	return slices.ContainsFunc(groups(), func(group string) bool { return strings.HasPrefix(apiVersion, group) })
+	return slices.ContainsFunc(groups, func(group string) bool { return strings.HasPrefix(apiVersion, group) })
 }
 
-// groups returns the groups of the kinds, each with a trailing slash.
-func groups() []string {
-	var found []string
-	for _, kind := range kinds {
-		group, _, _ := strings.Cut(kind.APIVersion, "/")
-		found = append(found, group+"/")
-	}
-	return found
-}
+// groups are the groups of the kinds.
+var groups = []string{v1alpha1.GroupVersion.Group + "/", configv1alpha1.GroupVersion.Group + "/"}
 
 // unknown returns the finding about a document of an unknown kind.
 func unknown(n source.Node) source.Finding {
@@ -398,20 +442,6 @@ func named(kind, apiVersion string) string {
 	return kind + " of " + apiVersion
 }
 
-// providerProfile is checked as the webhook does when it loads profiles.
-var providerProfile = Kind{
-	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile, Heads: true,
-	Check: func(o Options, parts []profile.Part, known source.Findings) source.Findings {
-		documents, findings := profile.Decode(parts, known)
-		if o.Override != nil {
-			findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
-		}
-		options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
-		_, problems := compiler.Check(documents, options)
-		return append(findings, inBoth(documents, options, problems)...)
-	},
-}
-
 // inBoth drops warnings about profiles that name both generations of Gardener if they hold for one of these only.
 func inBoth(documents []*profile.Document, o compiler.Options, found source.Findings) source.Findings {
 	both := map[string]bool{}
@@ -430,49 +460,6 @@ func inBoth(documents []*profile.Document, o compiler.Options, found source.Find
 	})
 }
 
-// networkProfile is checked as graft-network-provider does when it loads profiles, as far as that needs no files of its machine.
-var networkProfile = Kind{
-	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindNetworkProfile, Heads: true,
-	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
-		documents, findings := profile.DecodeNetworks(parts, known)
-		_, problems := policy.Compile(documents)
-		problems = append(problems, catalog.Check(policy.Clouds(documents))...)
-		return append(findings, problems.Beyond(findings)...)
-	},
-}
-
-// interpreterProfile is checked as in graft-resource-interpreter. Kinds that the server only leaves unregistered are
-// errors here.
-var interpreterProfile = Kind{
-	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfile, Heads: true,
-	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
-		documents, findings := profile.DecodeInterpreters(parts, known)
-		_, problems := rule.Compile(documents)
-		for i := range problems {
-			if problems[i].Rule == rule.ComponentsRevised {
-				problems[i].Severity = source.Error
-			}
-		}
-		return append(findings, problems.Beyond(findings)...)
-	},
-}
-
-// providerProfileTest is checked as graft test does when it reads tables.
-var providerProfileTest = Kind{
-	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfileTest,
-	Check: checkTable(func(table source.Node) source.Findings {
-		return controlplane.New(nil).Table(table).Findings
-	}),
-}
-
-// interpreterProfileTest is checked in the same way.
-var interpreterProfileTest = Kind{
-	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfileTest,
-	Check: checkTable(func(table source.Node) source.Findings {
-		return interpreter.New().Table(table).Findings
-	}),
-}
-
 // checkTable checks tables of tests one by one.
 func checkTable(read func(source.Node) source.Findings) func(Options, []profile.Part, source.Findings) source.Findings {
 	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
@@ -487,34 +474,13 @@ func checkTable(read func(source.Node) source.Findings) func(Options, []profile.
 // WrongTest is an invalid table of tests.
 const WrongTest source.Rule = "wrong-test"
 
-// controllerConfiguration is checked as the program does when it starts.
-var controllerConfiguration = Kind{
-	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration, Heads: true,
-	Check: checkConfiguration(func(file source.File) error {
-		_, err := configv1alpha1.DecodeControllerConfiguration(file)
-		return err
-	}),
-}
-
-// networkProviderConfiguration is checked as graft-network-provider does when it starts.
-var networkProviderConfiguration = Kind{
-	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindNetworkProviderConfiguration, Heads: true,
-	Check: checkConfiguration(func(file source.File) error {
-		_, err := configv1alpha1.DecodeNetworkProviderConfiguration(file)
-		return err
-	}),
-}
-
-// resourceInterpreterConfiguration is checked as graft-resource-interpreter does when it starts.
-var resourceInterpreterConfiguration = Kind{
-	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindResourceInterpreterConfiguration, Heads: true,
-	Check: checkConfiguration(func(file source.File) error {
-		config, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
-		if err != nil {
-			return err
-		}
-		return optionalProfiles(file, config.Profiles.Optional).Err()
-	}),
+// decodeInterpreterConfiguration decodes a configuration, and fails for unknown names of Gardener's optional profiles.
+func decodeInterpreterConfiguration(file source.File) (*configv1alpha1.ResourceInterpreterConfiguration, error) {
+	config, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+	if err != nil {
+		return nil, err
+	}
+	return config, optionalProfiles(file, config.Profiles.Optional).Err()
 }
 
 // optionalProfiles finds unknown names of Gardener's optional profiles.
@@ -535,7 +501,7 @@ func optionalProfiles(file source.File, names []string) source.Findings {
 }
 
 // checkConfiguration checks the files of configurations, each once.
-func checkConfiguration(decode func(source.File) error) func(Options, []profile.Part, source.Findings) source.Findings {
+func checkConfiguration[T any](decode func(source.File) (T, error)) func(Options, []profile.Part, source.Findings) source.Findings {
 	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
 		findings := known
 		seen := map[string]bool{}
@@ -544,7 +510,8 @@ func checkConfiguration(decode func(source.File) error) func(Options, []profile.
 				continue
 			}
 			seen[part.File.Name] = true
-			findings = append(findings, slices.DeleteFunc(source.FindingsOf(part.Node, "", decode(part.File)), func(f source.Finding) bool {
+			_, err := decode(part.File)
+			findings = append(findings, slices.DeleteFunc(source.FindingsOf(part.Node, "", err), func(f source.Finding) bool {
 				return slices.ContainsFunc(known, func(k source.Finding) bool { return k.Error() == f.Error() })
 			})...)
 		}
