@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,8 +35,19 @@ var fromFile = regexp.MustCompile(`--from-file=(?:([^=\s]+)=)?(\S+)`)
 // ConfigMap of the page's command, the values have the same keys, and the image has the same files.
 func TestProfileWithFiles(t *testing.T) {
 	page := read(t, "docs/usage/installation.md")
+	examples, err := filepath.Abs(filepath.Join(root, "example"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
-	graft(t, page, "graft init ")
+	if err := os.Symlink(examples, "example"); err != nil {
+		t.Fatal(err)
+	}
+	for _, begin := range []string{"cp -r ", "sed -i "} {
+		if out, err := exec.CommandContext(t.Context(), "sh", "-c", line(t, page, begin)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
 
 	data := map[string]string{}
 	for _, file := range fromFile.FindAllStringSubmatch(line(t, page, "kubectl create configmap "), -1) {

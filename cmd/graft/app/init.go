@@ -39,8 +39,6 @@ kept unless --force is given. To begin from an example, copy its folder and chan
 	set.StringVar(&a.Provider, "provider", "", "type of the provider, as in the Shoot (default: the name of the folder)")
 	set.StringVar(&a.Name, "name", "", "name of the profile (default: the provider)")
 	set.StringVar(&a.Kubernetes, "kubernetes", ">= 1.31", "versions of Kubernetes that the profile supports; empty for all")
-	set.StringVar(&a.MachineImage, "machine-image", "", "image of the sidecar of the machine-controller-manager, with its tag")
-	set.StringVar(&a.NodeFile, "node-file", "", "path of a file on each node")
 	set.BoolVar(&o.force, "force", false, "write into a folder with files, and replace files of the same name")
 	return command
 }

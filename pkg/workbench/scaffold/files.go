@@ -37,14 +37,7 @@ var ErrExists = errors.New("is not empty")
 
 // check compiles the profile among the files. The error is source.Findings.
 func (f Files) check() error {
-	file := profile.Attach(source.File{Name: ProfileFile, Data: f[ProfileFile]}, func(path string) ([]byte, error) {
-		data, ok := f[path]
-		if !ok {
-			return nil, os.ErrNotExist
-		}
-		return data, nil
-	})
-	documents, findings := profile.Load(file)
+	documents, findings := profile.Load(source.File{Name: ProfileFile, Data: f[ProfileFile]})
 	if err := findings.Err(); err != nil {
 		return err
 	}

@@ -2,21 +2,18 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scaffold creates the files of a new profile from a description of its cloud. The result is compiled before it
-// is returned. Start reading at New and Files.Write.
+// Package scaffold creates the files of a new profile. The result is compiled before it is returned. Start reading at
+// New and Files.Write.
 package scaffold
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"regexp"
-	"strings"
 	"text/template"
 
 	"github.com/Masterminds/semver/v3"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // Answers are the inputs for a new profile.
@@ -25,10 +22,6 @@ type Answers struct {
 	Name, Provider string
 	// Kubernetes is the constraint on versions; empty: all.
 	Kubernetes string
-	// MachineImage is the image of the sidecar of the machine-controller-manager, with a tag; empty: there is none.
-	MachineImage string
-	// NodeFile is the path of a file on each node; empty: none.
-	NodeFile string
 }
 
 var nameOfProvider = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
@@ -45,89 +38,29 @@ func (a Answers) Check() error {
 			return fmt.Errorf("%q is not a constraint on versions, such as \">= 1.31\"", a.Kubernetes)
 		}
 	}
-	if a.MachineImage != "" && a.Tag() == "" {
-		return fmt.Errorf("the image %q has no tag, as in registry.example.com/image:v1", a.MachineImage)
-	}
-	if a.NodeFile != "" && !strings.HasPrefix(a.NodeFile, "/") {
-		return fmt.Errorf("the path of a file on nodes is absolute, %q is not", a.NodeFile)
-	}
 	return nil
 }
 
-// Repository returns the image of the sidecar without its tag.
-func (a Answers) Repository() string { return strings.TrimSuffix(a.MachineImage, ":"+a.Tag()) }
-
-// Tag returns the tag of the sidecar's image, or an empty string.
-func (a Answers) Tag() string {
-	_, tag, _ := strings.Cut(a.MachineImage[strings.LastIndexByte(a.MachineImage, '/')+1:], ":")
-	return tag
-}
-
-// NodeFileName returns the name of the nodes' file in the profile's folder.
-func (a Answers) NodeFileName() string { return a.NodeFile[strings.LastIndexByte(a.NodeFile, '/')+1:] }
-
-//go:embed assets/profile.yaml.tmpl
-var profileTemplate string
-
-//go:embed assets/images.yaml.tmpl
-var imagesTemplate string
-
-//go:embed assets/tests.yaml.tmpl
-var testsTemplate string
-
-//go:embed assets/README.md.tmpl
-var readmeTemplate string
+//go:embed assets
+var assets embed.FS
 
 // New returns the files of a profile for these answers. The error names an invalid answer.
 func New(a Answers) (Files, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
+	templates, err := template.ParseFS(assets, "assets/*.tmpl")
+	if err != nil {
+		return nil, fmt.Errorf("reading the templates: %w", err)
+	}
 	files := Files{}
-	var err error
-	if files[ProfileFile], err = fill("profile", profileTemplate, a); err != nil {
-		return nil, err
-	}
-	if a.MachineImage != "" {
-		if files["images.yaml"], err = fill("images", imagesTemplate, a); err != nil {
-			return nil, err
+	for name, asset := range map[string]string{ProfileFile: "profile.yaml.tmpl", ReadmeFile: "README.md.tmpl", TestsFile: "tests.yaml.tmpl"} {
+		var out bytes.Buffer
+		if err := templates.ExecuteTemplate(&out, asset, a); err != nil {
+			return nil, fmt.Errorf("filling the template of %s: %w", name, err)
 		}
-	}
-	if a.NodeFile != "" {
-		files["files/"+a.NodeFileName()] = []byte("# Graft writes this file to each node at " + a.NodeFile + ".\n")
-	}
-	if files[ReadmeFile], err = fill("README", readmeTemplate, page{Answers: a, Files: files.Names()}); err != nil {
-		return nil, err
-	}
-	if files[TestsFile], err = fill("tests", testsTemplate, a); err != nil {
-		return nil, err
+		files[name] = out.Bytes()
 	}
 	files.schemas()
 	return files, files.check()
-}
-
-// page holds the data of the README.
-type page struct {
-	Answers
-
-	Files []string
-}
-
-// fill fills a template. In it, quote writes a text as YAML.
-func fill(name, text string, data any) ([]byte, error) {
-	functions := template.FuncMap{
-		"quote": func(value string) string { return string(document.Quote(value)) },
-		"schema": func(file, up string) string {
-			return "# yaml-language-server: $schema=" + up + SchemaFolder + "/" + file
-		},
-	}
-	parsed, err := template.New(name).Funcs(functions).Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("reading the template of %s: %w", name, err)
-	}
-	var out bytes.Buffer
-	if err := parsed.Execute(&out, data); err != nil {
-		return nil, fmt.Errorf("filling the template of %s: %w", name, err)
-	}
-	return out.Bytes(), nil
 }
