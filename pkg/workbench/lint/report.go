@@ -299,16 +299,12 @@ type (
 		Fixes     []sarifFix      `json:"fixes,omitempty"`
 	}
 	sarifLocation struct {
-		Physical sarifPhysical  `json:"physicalLocation"`
-		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+		Physical sarifPhysical       `json:"physicalLocation"`
+		Logical  []map[string]string `json:"logicalLocations,omitempty"`
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
 		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifLogical struct {
-		FullyQualifiedName string `json:"fullyQualifiedName"`
-		Kind               string `json:"kind"`
 	}
 	sarifArtifact struct {
 		URI string `json:"uri"`
@@ -366,7 +362,7 @@ func (r *Report) result(f source.Finding, rules []sarifRule) sarifResult {
 	artifact := sarifArtifact{uriOf(f.File)}
 	location := sarifLocation{Physical: sarifPhysical{Artifact: artifact}}
 	if f.Path != "" {
-		location.Logical = []sarifLogical{{f.Path, "member"}}
+		location.Logical = []map[string]string{{"fullyQualifiedName": f.Path, "kind": "member"}}
 	}
 	t := r.texts[f.File]
 	if t != nil && f.Line > 0 {
