@@ -64,7 +64,9 @@ func TestExamples(t *testing.T) {
 }
 
 // isClaim reports whether a missed difference is in the volume claims of an older etcd, which are not proposed.
-func isClaim(missed string) bool { return strings.Contains(missed, "fields set spec.volumeClaimTemplates is missing") }
+func isClaim(missed string) bool {
+	return strings.Contains(missed, "fields set spec.volumeClaimTemplates is missing")
+}
 
 // shown are the proposals that are compared as they are written.
 var shown = []string{"aws-1.34", "openstack-older", "metal-ipv6"}

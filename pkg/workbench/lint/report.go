@@ -33,7 +33,8 @@ func tone(of source.Severity) colour.Tone {
 func (r *Report) writeText(w io.Writer, style Style) error {
 	var out strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&out, "%s: %s: %s%s\n", style.paint(colour.Title, f.Position.String()), style.paint(tone(f.Severity), f.Severity.String()), sentence(f), style.paint(colour.Dim, tag(f.Rule)))
+		fmt.Fprintf(&out, "%s: %s: %s%s\n", style.paint(colour.Title, f.Position.String()), style.paint(tone(f.Severity), f.Severity.String()),
+			sentence(f), style.paint(colour.Dim, tag(f.Rule)))
 		if t := r.texts[f.File]; t != nil && f.Line > 0 {
 			out.WriteString(t.excerpt(f, style))
 		}
