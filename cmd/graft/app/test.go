@@ -27,7 +27,6 @@ type testOptions struct {
 	update, prune bool
 	verbose       bool
 	junit         string
-	output        string
 	coverage      bool
 	coverageMin   float64
 }
@@ -72,10 +71,8 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 	set.BoolVar(&o.prune, "prune", false, "with --update: remove golden files without a case")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
-	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	set.BoolVar(&o.coverage, "coverage", false, "list rules that no case applies")
 	set.Float64Var(&o.coverageMin, "coverage-min", 0, "minimum percentage of covered rules")
-	choices(command, "output", "text", "json")
 	return command
 }
 
@@ -147,8 +144,8 @@ func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Re
 	return err
 }
 
+// report writes the results, and fails if cases failed or the coverage is too low.
 func (o *testOptions) report(s *Streams, results []golden.Result, stale []string, took time.Duration) error {
-	coverage := golden.Cover(results)
 	if o.junit != "" {
 		report, err := golden.JUnit(results, took)
 		if err == nil {
@@ -158,35 +155,24 @@ func (o *testOptions) report(s *Streams, results []golden.Result, stale []string
 			return fmt.Errorf("writing --junit: %w", err)
 		}
 	}
-	if err := o.print(s, results, coverage, stale, took); err != nil {
-		return err
-	}
-	summary := golden.Summarize(results)
-	switch {
-	case !summary.OK():
-		return found{}
-	case coverage.Percent() < o.coverageMin:
-		return found{fmt.Sprintf("the coverage is %.1f %%, less than %g %%", coverage.Percent(), o.coverageMin)}
-	}
-	return nil
-}
-
-func (o *testOptions) print(s *Streams, results []golden.Result, coverage *golden.Coverage, stale []string, took time.Duration) error {
-	if o.output == "json" {
-		if !o.coverage && o.coverageMin == 0 {
-			coverage = nil
-		}
-		return golden.WriteJSON(s.Out, results, coverage, took)
-	}
 	if err := (golden.Style{Verbose: o.verbose, Colour: s.Colour()}).Write(s.Out, results, took); err != nil {
 		return err
 	}
 	if len(stale) > 0 && !o.update {
 		fmt.Fprintf(s.Err, "%d golden files are not used by a case, such as %s; --update --prune removes them\n", len(stale), stale[0])
 	}
-	if !o.coverage {
-		return nil
+	coverage := golden.Cover(results)
+	if o.coverage {
+		fmt.Fprintln(s.Out)
+		if err := coverage.Write(s.Out); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(s.Out)
-	return coverage.Write(s.Out)
+	switch {
+	case !golden.Summarize(results).OK():
+		return found{}
+	case coverage.Percent() < o.coverageMin:
+		return found{fmt.Sprintf("the coverage is %.1f %%, less than %g %%", coverage.Percent(), o.coverageMin)}
+	}
+	return nil
 }

@@ -81,20 +81,20 @@ type Outcome struct {
 // Failure is one difference between the expected and the actual result.
 type Failure struct {
 	// At is the position of the expectation.
-	At source.Position `json:"-"`
+	At source.Position
 	// Subject is the name of the object, and Path the place in it.
-	Subject string `json:"object,omitempty"`
-	Path    string `json:"path,omitempty"`
+	Subject string
+	Path    string
 	// Message describes the failure if want and got do not.
-	Message string `json:"message,omitempty"`
-	Want    string `json:"want,omitempty"`
-	Got     string `json:"got,omitempty"`
+	Message string
+	Want    string
+	Got     string
 	// By lists the rules that wrote the value, with their positions.
-	By []string `json:"by,omitempty"`
+	By []string
 	// NotBy are rules that would have written something else, with the reason why they did not.
-	NotBy []string `json:"notBy,omitempty"`
+	NotBy []string
 	// Diff has lines with the prefix - for the expected and + for the actual value.
-	Diff string `json:"diff,omitempty"`
+	Diff string
 }
 
 // OK reports whether the case passes.

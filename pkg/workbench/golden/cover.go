@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,26 +17,18 @@ import (
 
 // Rule is a rule of a tested document, with its outcome in a case or in all of them.
 type Rule struct {
-	// Document is the name of the document, and Name identifies the rule in it.
-	Document string          `json:"document"`
-	Name     string          `json:"name"`
-	At       source.Position `json:"-"`
+	// Name identifies the rule for readers.
+	Name string
+	At   source.Position
 	// Applied reports that it changed an object, or that the object already had the value.
-	Applied bool `json:"applied"`
+	Applied bool
 }
 
 // Coverage holds the coverage of the rules, in the order of the files.
 type Coverage struct {
-	Rules []CoveredRule `json:"rules"`
+	Rules []Rule
 	// Applied is the number of rules that some case has applied.
-	Applied int `json:"applied"`
-}
-
-// CoveredRule is a rule with its place as JSON has it.
-type CoveredRule struct {
-	Rule
-	File string `json:"file"`
-	Line int    `json:"line"`
+	Applied int
 }
 
 // Percent returns the percentage of covered rules; 100 if there are no rules.
@@ -48,24 +41,21 @@ func (c *Coverage) Percent() float64 {
 
 // Cover combines the outcomes of the executed cases.
 func Cover(results []Result) *Coverage {
-	byPlace := map[source.Position]*Rule{}
+	byPlace := map[source.Position]Rule{}
 	for i := range results {
 		for _, outcome := range results[i].Rules {
-			if known := byPlace[outcome.At]; known != nil {
-				outcome.Applied = outcome.Applied || known.Applied
-			}
-			byPlace[outcome.At] = &outcome
+			outcome.Applied = outcome.Applied || byPlace[outcome.At].Applied
+			byPlace[outcome.At] = outcome
 		}
 	}
-	coverage := &Coverage{}
-	for at, r := range byPlace {
-		coverage.Rules = append(coverage.Rules, CoveredRule{*r, at.File, at.Line})
+	coverage := &Coverage{Rules: slices.Collect(maps.Values(byPlace))}
+	for _, r := range coverage.Rules {
 		if r.Applied {
 			coverage.Applied++
 		}
 	}
-	slices.SortFunc(coverage.Rules, func(a, b CoveredRule) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.At.Column, b.At.Column))
+	slices.SortFunc(coverage.Rules, func(a, b Rule) int {
+		return cmp.Or(strings.Compare(a.At.File, b.At.File), cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
 	return coverage
 }
@@ -74,9 +64,9 @@ func Cover(results []Result) *Coverage {
 // written.
 func (c *Coverage) Write(w io.Writer) error {
 	var out strings.Builder
-	for i := range c.Rules {
-		if r := &c.Rules[i]; !r.Applied {
-			fmt.Fprintf(&out, "%s:%d: %s: never applied\n", r.File, r.Line, r.Name)
+	for _, r := range c.Rules {
+		if !r.Applied {
+			fmt.Fprintf(&out, "%s:%d: %s: never applied\n", r.At.File, r.At.Line, r.Name)
 		}
 	}
 	if len(c.Rules) > 0 {

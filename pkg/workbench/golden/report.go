@@ -5,23 +5,22 @@
 package golden
 
 import (
-	"encoding/json"
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // Summary counts cases.
 type Summary struct {
-	Passed int `json:"passed"`
-	Failed int `json:"failed"`
 	// Errors could not be run.
-	Errors int `json:"errors"`
+	Passed, Failed, Errors int
 }
 
 // OK reports whether all cases were run and pass.
@@ -198,65 +197,6 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// jsonReport is the report for programs.
-type jsonReport struct {
-	Summary  Summary       `json:"summary"`
-	Seconds  float64       `json:"seconds"`
-	Cases    []jsonCase    `json:"cases"`
-	Coverage *jsonCoverage `json:"coverage,omitempty"`
-}
-
-type jsonCase struct {
-	Suite    string        `json:"suite"`
-	Name     string        `json:"name"`
-	At       string        `json:"at"`
-	Result   string        `json:"result"`
-	Seconds  float64       `json:"seconds"`
-	Error    string        `json:"error,omitempty"`
-	Failures []jsonFailure `json:"failures,omitempty"`
-}
-
-type jsonFailure struct {
-	At string `json:"at"`
-	Failure
-}
-
-type jsonCoverage struct {
-	Percent float64 `json:"percent"`
-	Coverage
-}
-
-// WriteJSON writes the results for programs; coverage may be nil. It fails if w cannot be written.
-func WriteJSON(w io.Writer, results []Result, coverage *Coverage, took time.Duration) error {
-	report := jsonReport{Summary: Summarize(results), Seconds: took.Seconds(), Cases: []jsonCase{}}
-	for i := range results {
-		report.Cases = append(report.Cases, results[i].json())
-	}
-	if coverage != nil {
-		report.Coverage = &jsonCoverage{Percent: coverage.Percent(), Coverage: *coverage}
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
-}
-
-func (r *Result) json() jsonCase {
-	c := jsonCase{
-		Suite: r.Case.Suite, Name: r.Case.Name, At: r.Case.Position.String(), Result: "passed", Seconds: r.Took.Seconds(),
-	}
-	switch {
-	case r.Err != nil:
-		c.Result, c.Error = "error", r.Err.Error()
-	case !r.OK():
-		c.Result = "failed"
-	}
-	for _, f := range r.AllFailures() {
-		c.Failures = append(c.Failures, jsonFailure{At: f.At.String(), Failure: f})
-	}
-	return c
-}
-
 // Elements of the JUnit report for GitLab, Jenkins and others.
 type (
 	junitCounts struct {
@@ -297,77 +237,64 @@ func (t junitTime) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%.3f", time.Duration(t).Seconds()), nil
 }
 
-func (c *junitCounts) add(one junitCase) {
-	c.Tests++
-	c.Time += one.Time
-	if one.Failure != nil {
-		c.Fails++
-	}
-	if one.Error != nil {
-		c.Errors++
-	}
-}
-
 // JUnit returns a report in the XML format of GitLab, Jenkins and similar tools. It fails if a text cannot be encoded.
 func JUnit(results []Result, took time.Duration) ([]byte, error) {
 	all := junitSuites{junitCounts: junitCounts{Name: "graft test"}}
-	at := map[string]int{}
 	for i := range results {
 		c := results[i].junit()
-		if _, known := at[c.Class]; !known {
-			at[c.Class] = len(all.Suites)
+		last := len(all.Suites) - 1
+		if last < 0 || all.Suites[last].Name != c.Class {
 			all.Suites = append(all.Suites, junitSuite{junitCounts: junitCounts{Name: c.Class}})
+			last++
 		}
-		suite := &all.Suites[at[c.Class]]
+		suite := &all.Suites[last]
 		suite.Cases = append(suite.Cases, c)
-		suite.add(c)
-		all.add(c)
+		for _, counts := range []*junitCounts{&all.junitCounts, &suite.junitCounts} {
+			counts.Tests++
+			counts.Time += c.Time
+			if c.Failure != nil {
+				counts.Fails++
+			}
+			if c.Error != nil {
+				counts.Errors++
+			}
+		}
 	}
 	all.Time = junitTime(took)
 	text, err := xml.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the JUnit report: %w", err)
 	}
+	text = bytes.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == unicode.ReplacementChar { // XML cannot express them
+			return -1
+		}
+		return r
+	}, text)
 	return slices.Concat([]byte(xml.Header), text, []byte("\n")), nil
 }
 
 func (r *Result) junit() junitCase {
-	c := junitCase{Class: plain(r.Case.Suite), Name: plain(r.Case.Name), File: r.Case.Position.File, Line: r.Case.Position.Line, Time: junitTime(r.Took)}
-	switch {
+	c := junitCase{Class: r.Case.Suite, Name: r.Case.Name, File: r.Case.Position.File, Line: r.Case.Position.Line, Time: junitTime(r.Took)}
+	switch failures := r.AllFailures(); {
 	case r.Err != nil:
-		c.Error = &junitProblem{Message: plain(firstLine(r.Err.Error())), Type: "error", Text: plain(r.Err.Error())}
-	case !r.OK():
+		c.Error = &junitProblem{firstLine(r.Err.Error()), "error", r.Err.Error()}
+	case len(failures) > 0:
 		var text strings.Builder
-		failures := r.AllFailures()
 		for _, f := range failures {
 			Style{}.failure(&text, f)
 		}
-		c.Failure = &junitProblem{Message: plain(failures[0].Summary()), Type: "failure", Text: plain("\n" + text.String())}
+		c.Failure = &junitProblem{failures[0].Summary(), "failure", "\n" + text.String()}
 	}
 	return c
 }
 
 // Summary returns the failure in one line.
 func (f Failure) Summary() string {
-	var parts []string
-	for _, part := range []string{few(f.Subject), f.Path, firstLine(f.Message)} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := slices.DeleteFunc([]string{few(f.Subject), f.Path, firstLine(f.Message)}, func(part string) bool { return part == "" })
 	text := strings.Join(parts, ": ")
 	if f.Want != "" || f.Got != "" {
 		text += fmt.Sprintf(": want %s, got %s", firstLine(f.Want), firstLine(f.Got))
 	}
 	return text
-}
-
-// plain returns a text without the control characters that XML cannot express.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
 }

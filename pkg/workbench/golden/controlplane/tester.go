@@ -230,7 +230,7 @@ func (p *program) list() {
 			if !strings.HasPrefix(name, info.Target.Name+"[") { // a rule without a name has its target there
 				name = info.Target.Name + ": " + name
 			}
-			p.rules = append(p.rules, golden.Rule{Document: info.Profile, Name: name, At: info.Position})
+			p.rules = append(p.rules, golden.Rule{Name: name, At: info.Position})
 			p.places[info.Position] = []operation.Place{}
 		}
 		p.places[info.Position] = append(p.places[info.Position], info.Places...)

@@ -38,7 +38,7 @@ func TestExample(t *testing.T) {
 	coverage := golden.Cover(results)
 	for _, rule := range coverage.Rules {
 		if !rule.Applied {
-			t.Errorf("%s:%d: %s is never applied", rule.File, rule.Line, rule.Name)
+			t.Errorf("%s:%d: %s is never applied", rule.At.File, rule.At.Line, rule.Name)
 		}
 	}
 	if len(coverage.Rules) < 20 {

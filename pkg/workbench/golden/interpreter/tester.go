@@ -122,7 +122,7 @@ func (p *program) list(d *profile.Interpreter) {
 			for j, written := range at.Get(string(operation)).Items() {
 				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
 				p.rules = append(p.rules, golden.Rule{
-					Document: d.Metadata.Name, Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
+					Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
 				})
 			}
 		}
