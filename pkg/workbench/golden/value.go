@@ -5,11 +5,8 @@
 package golden
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,10 +19,26 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
+// View is a mapping that computes its members; want is the expected member. An error is a member that cannot be read.
+type View func(key string, want source.Node) any
+
+// ByPath returns a View of a value whose keys are paths. Unreadable paths have no value.
+func ByPath(value any) View {
+	return func(key string, _ source.Node) any {
+		path, err := fieldpath.Parse(key)
+		if err != nil {
+			return nil
+		}
+		return Follow(value, path)
+	}
+}
+
 // Mismatch is a value that differs from the expected one.
 type Mismatch struct {
-	// Path is relative to the compared value.
-	Path string
+	// At is the expected value.
+	At source.Node
+	// Keys lead from the compared value to this one.
+	Keys []string
 	// Want and Got are for people.
 	Want, Got string
 }
@@ -33,24 +46,27 @@ type Mismatch struct {
 // Absent is the output for a missing value.
 const Absent = "(absent)"
 
-// Differences compares decoded JSON with the expected one: the named members of a mapping, and other values completely.
-// Nil is a missing value.
-func Differences(path string, want, got any) []Mismatch {
-	members, isMapping := want.(map[string]any)
-	others, ok := got.(map[string]any)
-	switch {
-	case isMapping && ok:
+// Compare compares decoded JSON or a View with the expected value: the named members of a mapping, and other values
+// completely. Nil is a missing value. The keys lead to the value, for the mismatches.
+func Compare(want source.Node, got any, keys ...string) []Mismatch {
+	view, _ := got.(View)
+	if members, ok := got.(map[string]any); ok {
+		view = func(key string, _ source.Node) any { return members[key] }
+	}
+	if view != nil && want.Node != nil && want.Kind == yaml.MappingNode {
 		var all []Mismatch
-		for _, name := range slices.Sorted(maps.Keys(members)) {
-			all = append(all, Differences(path+"."+name, members[name], others[name])...)
+		for _, f := range want.Fields() {
+			all = append(all, Compare(f.Value, view(f.Key.Value, f.Value), append(slices.Clip(keys), f.Key.Value)...)...)
 		}
 		return all
-	case reflect.DeepEqual(want, got):
+	}
+	wanted := Plain(want)
+	if reflect.DeepEqual(wanted, got) {
 		return nil
 	}
-	m := Mismatch{path, Shown(want), Shown(got)}
+	m := Mismatch{want, keys, Shown(wanted), Shown(got)}
 	if m.Want == m.Got { // the text 1 and the number
-		m.Want, m.Got = oneLine(want), oneLine(got)
+		m.Want, m.Got = oneLine(wanted), oneLine(got)
 	}
 	return []Mismatch{m}
 }
@@ -60,11 +76,13 @@ func Shown(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return Absent
+	case error:
+		return value.Error()
 	case string:
 		if value == "" || strings.TrimSpace(value) != value {
 			return strconv.Quote(value)
 		}
-		return strings.TrimRight(value, "\n")
+		return value
 	}
 	const most = 100
 	line := oneLine(value)
@@ -87,22 +105,22 @@ func oneLine(value any) string {
 // Follow returns the value at a path in decoded JSON, or nil.
 func Follow(value any, path fieldpath.Path) any {
 	for _, step := range path {
-		list, _ := value.([]any)
-		object, _ := value.(map[string]any)
-		switch {
-		case step.By != "":
-			value = nil
-			if found := slices.IndexFunc(list, func(item any) bool { return Follow(item, fieldpath.Path{{Key: step.By}}) == step.Key }); found >= 0 {
-				value = list[found]
+		var below any
+		switch value := value.(type) {
+		case map[string]any:
+			if step.By == "" && !step.Position {
+				below = value[step.Key]
 			}
-		case step.Position:
-			value = nil
-			if i, _ := strconv.Atoi(step.Key); i < len(list) {
-				value = list[i]
+		case []any:
+			at := slices.IndexFunc(value, func(item any) bool { return Follow(item, fieldpath.Path{{Key: step.By}}) == step.Key })
+			if step.Position {
+				at, _ = strconv.Atoi(step.Key)
 			}
-		default:
-			value = object[step.Key]
+			if at >= 0 && at < len(value) {
+				below = value[at]
+			}
 		}
+		value = below
 	}
 	return value
 }
@@ -120,8 +138,8 @@ func Canonical(value any) (any, error) {
 	return read, nil
 }
 
-// Plain returns the value of a node as decoded JSON: numbers are float64. If JSON cannot express it,
-// as .inf, it returns its text, which is empty for a mapping or a list.
+// Plain returns the value of a node as decoded JSON: numbers are float64. If JSON cannot express it, as .inf, it returns
+// its text, which is empty for a mapping or a list.
 func Plain(n source.Node) any {
 	raw, err := JSON(n)
 	if err != nil {
@@ -132,40 +150,14 @@ func Plain(n source.Node) any {
 	return value
 }
 
-// JSON returns a node as JSON, with the order of its members and integers unchanged. It fails for values that JSON
-// cannot express.
+// JSON returns a node as JSON, with integers unchanged. It fails for values that JSON cannot express.
 func JSON(n source.Node) (json.RawMessage, error) {
-	var parts [][]byte
-	switch {
-	case n.Absent():
+	if n.Absent() {
 		return json.RawMessage("null"), nil
-	case n.Kind == yaml.MappingNode:
-		for _, field := range n.Fields() {
-			key, invalid := json.Marshal(field.Key.Value)
-			value, err := JSON(field.Value)
-			if err := errors.Join(invalid, err); err != nil {
-				return nil, err
-			}
-			parts = append(parts, slices.Concat(key, []byte(":"), value))
-		}
-		return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}")), nil
-	case n.Kind == yaml.SequenceNode:
-		for _, item := range n.Items() {
-			value, err := JSON(item)
-			if err != nil {
-				return nil, err
-			}
-			parts = append(parts, value)
-		}
-		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]")), nil
 	}
 	var value any
-	if n.Decode(&value) != nil {
-		return json.Marshal(n.Value)
+	if err := n.Decode(&value); err != nil {
+		return nil, err
 	}
-	switch value.(type) {
-	case int, int64, uint64, bool, float64, string, nil:
-		return json.Marshal(value)
-	}
-	return json.Marshal(n.Value) // such as a date
+	return json.Marshal(value)
 }

@@ -5,18 +5,16 @@
 package controlplane
 
 import (
-	"context"
-	"fmt"
-	"maps"
+	"path"
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
@@ -25,62 +23,11 @@ type expectation struct {
 	selector
 	v1alpha1.TestExpectation
 
-	asserts []assertion
+	// container is the container with the flags and variables.
+	container string
 }
 
-// compileExpectations compiles expectations in the order of the document.
-func compileExpectations(written map[string]v1alpha1.TestExpectation, path string, profile profileText) ([]expectation, source.Findings) {
-	var (
-		all      []expectation
-		findings source.Findings
-	)
-	for title, e := range written {
-		at := path + "." + title
-		s, more := compileSelector(e.At, at, title, e.Purposes, true)
-		findings = append(findings, more...)
-		if len(more) > 0 {
-			continue
-		}
-		c := &compiler{selector: s, at: e.At, path: at, container: e.Container, profile: profile}
-		if c.container == "" && c.target != nil {
-			c.container = c.target.Container
-		}
-		c.check(&e.TestExpected)
-		c.states(e)
-		slices.SortStableFunc(c.asserts, func(a, b assertion) int { return inOrder(a.at, b.at) })
-		findings = append(findings, c.findings...)
-		all = append(all, expectation{s, e, c.asserts})
-	}
-	slices.SortFunc(all, func(a, b expectation) int { return inOrder(a.At, b.At) })
-	return all, findings
-}
-
-// inOrder compares the positions of nodes.
-func inOrder(a, b source.Node) int {
-	if a.Position().Before(b.Position()) {
-		return -1
-	}
-	return 1
-}
-
-// states checks the expectations about the object as a whole, and about rules.
-func (c *compiler) states(e v1alpha1.TestExpectation) {
-	gone := e.Denied != nil || e.State == v1alpha1.TestDenied || e.State == v1alpha1.TestAbsent
-	if gone && (len(c.asserts) > 0 || len(e.Rules) > 0) {
-		c.refuse(e.At, "", "nothing more can be expected of an object that is denied or absent")
-	}
-	if e.Denied != nil && e.State != "" && e.State != v1alpha1.TestDenied {
-		c.refuse(e.At, "", "denied, and %s", e.State)
-	}
-	for name, word := range e.Rules {
-		if !slices.Contains(v1alpha1.TestOutcomes, word.Value) {
-			c.refuse(word.At, "rules."+name, "must be one of %s%s", strings.Join(v1alpha1.TestOutcomes, ", "), source.Suggest(word.Value, v1alpha1.TestOutcomes))
-		}
-	}
-	if c.others && len(c.asserts) > 0 {
-		c.refuse(e.At, "", "all other objects can expect only a state or rules")
-	}
-}
+func (e *expectation) isDenied() bool { return e.Denied != nil || e.State == v1alpha1.TestDenied }
 
 // selector selects objects: those of a target, of a kind and name, or all remaining ones.
 type selector struct {
@@ -134,178 +81,200 @@ func (s *selector) isOfTarget(o manifest.Object, garden bool) bool {
 	return s.target.Garden == garden && slices.ContainsFunc(s.target.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) })
 }
 
-func (e *expectation) isDenied() bool { return e.Denied != nil || e.State == v1alpha1.TestDenied }
+// compiler checks one expectation.
+type compiler struct {
+	expectation
 
-// expect holds an expectation against all objects that it means.
-func (r *run) expect(ctx context.Context, e expectation) {
-	some := false
-	for _, o := range r.objects {
-		if r.concerns(e, o) {
-			some = true
-			r.judge(ctx, e, o)
-		}
-	}
-	if !some && e.State != v1alpha1.TestAbsent && !e.others {
-		r.fail(e.At, e.title, golden.Failure{Message: r.noMatch(e.selector)})
-	}
+	// where is the path of the expectation in the table.
+	where    string
+	profile  profileText
+	findings source.Findings
 }
 
-// judge holds an expectation against an object.
-func (r *run) judge(ctx context.Context, e expectation, o *object) {
+// compileExpectations compiles the expectations of a case in the order of the document.
+func compileExpectations(c *v1alpha1.TestCase, written source.Node, where string, profile profileText) ([]expectation, source.Findings) {
+	var (
+		all      []expectation
+		findings source.Findings
+	)
+	for _, f := range written.Fields() {
+		title := f.Key.Value
+		e := c.Expect[title]
+		s, more := compileSelector(e.At, where+"."+title, title, e.Purposes, true)
+		if findings = append(findings, more...); len(more) > 0 {
+			continue
+		}
+		c := &compiler{expectation: expectation{selector: s, TestExpectation: e, container: e.Container}, where: where + "." + title, profile: profile}
+		if c.container == "" && c.target != nil {
+			c.container = c.target.Container
+		}
+		c.compile()
+		findings = append(findings, c.findings...)
+		all = append(all, c.expectation)
+	}
+	return all, findings
+}
+
+// compile checks all fields, and finds those that exclude each other.
+func (c *compiler) compile() {
+	var rules, values int
+	for _, f := range c.At.Fields() {
+		kind, entries := f.Key.Value, f.Value.Fields()
+		switch kind {
+		case "denied":
+			continue
+		case "rules":
+			rules += len(entries)
+		default:
+			values += len(entries)
+		}
+		if unfit := c.unfit(kind); unfit != "" && len(entries) > 0 && !c.others {
+			c.refuse(f.Key, kind, "%s", unfit)
+			continue
+		}
+		for _, entry := range entries {
+			c.check(kind, kind+"."+entry.Key.Value, entry.Key, entry.Value)
+		}
+	}
 	switch {
-	case e.State == v1alpha1.TestAbsent:
-		r.fail(e.At, o.String(), golden.Failure{Message: "exists, but must be absent"})
-		return
-	case e.isDenied():
-		r.judgeDenial(e, o)
-		return
-	case o.denied != nil:
-		if r.form != "" { // otherwise another failure reports it
-			r.fail(e.At, o.String(), golden.Failure{Message: "is denied: " + o.reason()})
+	case (c.isDenied() || c.State == v1alpha1.TestAbsent) && rules+values > 0:
+		c.refuse(c.At, "", "nothing more can be expected of an object that is denied or absent")
+	case c.Denied != nil && c.State != "" && c.State != v1alpha1.TestDenied:
+		c.refuse(c.At, "", "denied, and %s", c.State)
+	case c.others && values > 0:
+		c.refuse(c.At, "", "all other objects can expect only a state or rules")
+	}
+}
+
+// refuse adds a finding about a field of the expectation, or about all of it.
+func (c *compiler) refuse(at source.Node, field, format string, arguments ...any) {
+	if field != "" {
+		field = "." + field
+	}
+	c.findings = append(c.findings, at.Finding(c.where+field, format, arguments...))
+}
+
+// has reports whether the objects are of a target with the parts.
+func (c *compiler) has(parts target.Part) bool { return c.target != nil && c.target.Has(parts) }
+
+// unfit returns the reason why the objects cannot have a field, or an empty string.
+func (c *compiler) unfit(kind string) string {
+	switch kind {
+	case "featureGates", "flags", "mapFlags", "listFlags":
+		switch {
+		case kind == "featureGates" && c.has(target.KubeletConfiguration):
+		case c.target != nil && !c.target.Has(target.CommandLine):
+			return c.title + " has no command line"
+		case c.container == "":
+			return "name the container in the field container"
 		}
-		return
-	case e.State == v1alpha1.TestUnchanged && o.changed():
-		difference, _ := o.difference(ctx)
-		r.fail(e.At, o.String(), golden.Failure{Message: "must not change, but changes", Diff: difference})
-	case e.State == v1alpha1.TestChanged && !o.changed():
-		r.fail(e.At, o.String(), golden.Failure{Message: "must change, but does not" + idle(o)})
+	case "configuration":
+		if !c.has(target.KubeletConfiguration) {
+			return c.title + " has no configuration of a kubelet; kubelet has"
+		}
+	case "units", "files":
+		if !c.has(target.Units) {
+			return c.title + " has no " + kind + "; kubelet and node have"
+		}
 	}
-	r.judgeRules(e, o)
-	if len(e.asserts) == 0 {
-		return
+	return ""
+}
+
+// metadata are the paths of the fields with labels and annotations.
+var metadata = map[string]string{
+	"labels": "metadata.labels", "annotations": "metadata.annotations",
+	"podLabels": "spec.template.metadata.labels", "podAnnotations": "spec.template.metadata.annotations",
+}
+
+// check checks the form of an entry of a field, and that a name exists that must be missing. To add a field: one in
+// v1alpha1.TestExpected, and its value in subject.view.
+func (c *compiler) check(kind, field string, key, node source.Node) {
+	found := len(c.findings)
+	switch kind {
+	case "rules":
+		if !slices.Contains(v1alpha1.TestOutcomes, node.Value) {
+			c.refuse(node, field, "must be one of %s%s", strings.Join(v1alpha1.TestOutcomes, ", "), source.Suggest(node.Value, v1alpha1.TestOutcomes))
+		}
+	case "flags":
+		if items := listOf(node); !node.Absent() && len(items) == 0 || slices.ContainsFunc(items, isNoText) {
+			c.refuse(node, field, "must be text, a list of texts for a flag that is repeated, or null for a missing flag")
+		}
+	case "mapFlags", "listFlags":
+		if node.Absent() || node.Kind != yaml.MappingNode {
+			c.refuse(node, field, "must be a mapping of its entries")
+		}
+		for _, entry := range node.Fields() {
+			c.checkText(field+"."+entry.Key.Value, entry.Value)
+		}
+	case "featureGates":
+		if !c.has(target.KubeletConfiguration) {
+			c.checkText(field, node)
+		}
+	case "labels", "annotations", "podLabels", "podAnnotations":
+		c.checkText(field, node)
+	case "fields", "configuration":
+		c.parse(field, key, node)
+	case "units", "files":
+		c.checkItem(kind, field, key, node)
 	}
-	s, err := o.subject(&e.selector)
+	if len(c.findings) == found && (node.Absent() || kind == "mapFlags" || kind == "listFlags") {
+		c.checkName(kind, field, key)
+	}
+}
+
+func isNoText(node source.Node) bool { return node.Kind != yaml.ScalarNode }
+
+func (c *compiler) checkText(field string, node source.Node) {
+	if isNoText(node) {
+		c.refuse(node, field, "must be text, or null for a missing value")
+	}
+}
+
+// parse returns the path that a key is, or refuses it.
+func (c *compiler) parse(field string, key, node source.Node) (fieldpath.Path, bool) {
+	path, err := fieldpath.Parse(key.Value)
 	if err != nil {
-		r.fail(e.At, o.String(), golden.Failure{Message: err.Error()})
+		c.refuse(node, field, "the path %s", err)
+	}
+	return path, err == nil
+}
+
+// checkItem checks what is expected of a unit or a file.
+func (c *compiler) checkItem(list, field string, key, node source.Node) {
+	if list == "files" && !path.IsAbs(key.Value) {
+		c.refuse(key, field, "the path of a file is absolute (did you mean %q?)", "/"+key.Value)
 		return
 	}
-	for _, a := range e.asserts {
-		mismatches, err := a.look(s)
-		if err != nil {
-			r.fail(a.at, o.String(), golden.Failure{Path: a.field, Message: err.Error()})
-		}
-		for _, m := range mismatches {
-			near := append(slices.Clone(a.near), m.Path[strings.LastIndexByte(m.Path, '.')+1:])
-			r.fail(a.at, o.String(), golden.Failure{
-				Path: a.field + m.Path, Want: m.Want, Got: m.Got, By: o.authors(ctx, near, m.Got == golden.Absent), NotBy: r.idleAbout(o, a.about),
-			})
+	if list == "files" && node.Has("sections") {
+		c.refuse(node, field, "sections are those of units")
+	}
+	for _, f := range node.Get("fields").Fields() {
+		field := field + ".fields." + f.Key.Value
+		if path, ok := c.parse(field, f.Key, f.Value); ok && f.Value.Absent() {
+			c.checkField(f.Key, field, c.written(itemPath(list, key.Value)), path)
 		}
 	}
-}
-
-// idle returns the reason why no rule changed an object.
-func idle(o *object) string {
-	if len(o.applied) == 0 {
-		return ": no rule is for it"
-	}
-	var out strings.Builder
-	for _, a := range o.applied {
-		fmt.Fprintf(&out, "\n%s: %s", a.Name(), a.Outcome)
-		if a.Reason != "" {
-			out.WriteString(", " + a.Reason)
-		}
-	}
-	return out.String()
-}
-
-func (r *run) judgeDenial(e expectation, o *object) {
-	if o.denied == nil {
-		r.fail(e.At, o.String(), golden.Failure{Message: "must be denied, but is admitted"})
-		return
-	}
-	if e.Denied == nil {
-		return
-	}
-	if reason := e.Denied.Reason; reason.Value != "" && reason.Value != string(o.denied.Reason) {
-		r.fail(reason.At, o.String(), golden.Failure{Path: "denied.reason", Want: reason.Value, Got: o.reason()})
-	}
-	if part := e.Denied.Message; !strings.Contains(o.denied.Error(), part.Value) {
-		r.fail(part.At, o.String(), golden.Failure{Path: "denied.message", Want: "… " + part.Value + " …", Got: o.denied.Error()})
-	}
-}
-
-// judgeRules checks the expected outcomes of rules.
-func (r *run) judgeRules(e expectation, o *object) {
-	for _, name := range slices.Sorted(maps.Keys(e.Rules)) {
-		word := e.Rules[name]
-		var known []string
-		found := false
-		for _, a := range o.applied {
-			known = append(known, a.Name())
-			if a.Name() != name && a.Rule != name {
-				continue
+	for _, section := range node.Get("sections").Fields() {
+		for _, option := range section.Value.Fields() {
+			if option.Value.Absent() {
+				c.checkOption(section.Key, option.Key, field+".sections.", c.written(itemPath(list, key.Value)))
 			}
-			if found = true; outcomeIs(a, word.Value) {
-				continue
-			}
-			got := string(a.Outcome)
-			if a.Reason != "" {
-				got += ": " + a.Reason
-			}
-			r.fail(word.At, o.String(), golden.Failure{Path: "rules." + name, Want: word.Value, Got: got, By: []string{placeOf(a)}})
-		}
-		if !found && !e.others {
-			message := "no rule is for the object"
-			if len(known) > 0 {
-				message = fmt.Sprintf("unknown rule %q%s; those for it are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
-			}
-			r.fail(word.At, o.String(), golden.Failure{Path: "rules." + name, Message: message})
 		}
 	}
 }
 
-func outcomeIs(a mutation.Applied, word string) bool {
-	return string(a.Outcome) == word || word == v1alpha1.TestApplied && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged)
+// itemPath returns the path of a unit or a file in an object.
+func itemPath(list, name string) fieldpath.Path {
+	return append(pathOf("spec."+list), fieldpath.Step{By: map[string]string{"units": "name", "files": "path"}[list], Key: name})
 }
 
-func placeOf(a mutation.Applied) string { return placed(a.Position, a.Name()) }
-
-// placed returns the name of a rule with its file and line, if it has them.
-func placed(at source.Position, rule string) string {
-	if at == (source.Position{}) {
-		return rule
-	}
-	return fmt.Sprintf("%s:%d %s", at.File, at.Line, rule)
-}
-
-// authors returns the rules that wrote the lines with all the texts, each once; for missing lines, the rules that
-// removed them.
-func (o *object) authors(ctx context.Context, near []string, gone bool) []string {
-	change, err := o.change(ctx)
-	if err != nil {
+// listOf returns the items of a list, another node itself, or nothing for null.
+func listOf(node source.Node) []source.Node {
+	switch {
+	case node.Absent():
 		return nil
+	case node.Kind == yaml.SequenceNode:
+		return node.Items()
 	}
-	var by []string
-	for _, edit := range change.Edits() {
-		isNear := func(part string) bool {
-			return strings.Contains(edit.Line.Path, part) || strings.Contains(edit.Line.Text, part)
-		}
-		if edit.By == nil || slices.ContainsFunc(near, func(part string) bool { return !isNear(part) }) {
-			continue
-		}
-		if author := placed(edit.By.Position, edit.By.Rule); !slices.Contains(by, author) {
-			by = append(by, author)
-		}
-	}
-	if by == nil && !gone {
-		return []string{"no rule: it had this value before"}
-	}
-	return by
-}
-
-// idleAbout returns the rules that could write the value but did not, with the reasons.
-func (r *run) idleAbout(o *object, about string) []string {
-	var idle []string
-	for _, a := range o.applied {
-		if about == "" || a.Outcome != mutation.Skipped && a.Outcome != mutation.Overridden && a.Outcome != mutation.Observed {
-			continue
-		}
-		if slices.ContainsFunc(r.program.places[a.Position], func(p operation.Place) bool {
-			ofUnit := p.Container == about && (p.Kind == operation.UnitField || p.Kind == operation.UnitOption)
-			return p.Name == about || ofUnit || strings.HasSuffix(p.Name, "."+about)
-		}) {
-			idle = append(idle, fmt.Sprintf("%s: %s, %s", placeOf(a), a.Outcome, a.Reason))
-		}
-	}
-	return idle
+	return []source.Node{node}
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -73,8 +72,8 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	}
 	r.unused()
 	r.denials()
-	for _, e := range test.expected {
-		r.expect(ctx, e)
+	for i := range test.expected {
+		r.expect(ctx, &test.expected[i])
 	}
 	if write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[test.form]; write != nil {
 		text, err := write(ctx)
@@ -202,24 +201,13 @@ func (r *run) again(ctx context.Context, o *object) {
 	}
 }
 
-// denials reports unexpectedly denied objects.
+// denials reports denied objects that no expectation and no golden file is about.
 func (r *run) denials() {
 	for _, o := range r.objects {
-		if o.denied == nil {
-			continue
-		}
-		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(e, o) && e.isDenied() }) && r.form == "" {
+		if o.denied != nil && r.form == "" && !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(&e, o) }) {
 			r.fail(r.at, o.String(), golden.Failure{Message: "is denied: " + o.reason()})
 		}
 	}
-}
-
-// concerns reports whether an expectation concerns an object.
-func (r *run) concerns(e expectation, o *object) bool {
-	if !e.others {
-		return e.matches(o)
-	}
-	return !slices.ContainsFunc(r.expected, func(other expectation) bool { return other.matches(o) })
 }
 
 // noMatch returns the message for a selector that matches no object, with the names of similar objects.
@@ -302,48 +290,6 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 	change.Reveal() // the test invents these Secrets
 	o.rendered = change
 	return change, nil
-}
-
-// subject is the result as the target that an expectation means.
-type subject struct {
-	*target.Object
-
-	decoded any
-}
-
-// subject returns the result for the expectations of a selector that matches the object.
-func (o *object) subject(s *selector) (*subject, error) {
-	parsed, err := document.Parse(o.result)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", o, err)
-	}
-	on := s.target
-	if on == nil {
-		on = target.Other(target.Form{Group: o.Group(), Kind: o.Kind, Name: o.Name})
-	}
-	form := slices.IndexFunc(on.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) })
-	return &subject{Object: &target.Object{Target: on, Form: &on.Forms[form], Document: parsed}, decoded: decode(parsed.Root())}, nil
-}
-
-// decode returns the value of a node of an object.
-func decode(n *document.Node) (value any) {
-	_ = json.Unmarshal(n.Raw(), &value) // it is part of a parsed document
-	return value
-}
-
-// text returns the content of a unit, or the inline content of a file.
-func (s *subject) text(name string, item any) (string, error) {
-	if unit, ok := golden.Follow(item, pathOf("content")).(string); ok {
-		return unit, nil
-	}
-	if golden.Follow(item, pathOf("content.inline")) == nil {
-		return "", nil
-	}
-	content, err := s.Content(name)
-	if err != nil {
-		return "", err
-	}
-	return string(content.Text()), nil
 }
 
 // yaml returns the objects that changed, and a comment for each that is denied.

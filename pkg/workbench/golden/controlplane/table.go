@@ -66,7 +66,7 @@ func (r *tableReader) read() {
 	profiles := readProfiles(r.Profiles)
 	for i, node := range r.Each {
 		c := &r.table.Cases[i]
-		expected, findings := compileExpectations(c.Expect, "cases["+c.Name.Value+"].expect", profiles)
+		expected, findings := compileExpectations(c, node.Get("expect"), "cases["+c.Name.Value+"].expect", profiles)
 		r.Findings = append(r.Findings, findings...)
 		if len(c.Expect) == 0 && c.Golden == "" {
 			r.Findings = append(r.Findings, c.Name.At.Finding("cases["+c.Name.Value+"]", "expects nothing: it has neither expect nor golden"))

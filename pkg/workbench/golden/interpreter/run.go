@@ -278,8 +278,8 @@ func (test *caseTest) judge(q interpreter.Request, failed *interpreter.Failure, 
 			return failures
 		}
 		for _, p := range parts {
-			for _, m := range golden.Differences("", golden.Plain(p.wanted), golden.Follow(value, p.path)) {
-				fail(p.wanted, golden.Failure{Path: p.name + m.Path, Want: m.Want, Got: m.Got})
+			for _, m := range golden.Compare(p.wanted, golden.Follow(value, p.path), p.name) {
+				fail(m.At, golden.Failure{Path: strings.Join(m.Keys, "."), Want: m.Want, Got: m.Got})
 			}
 		}
 	}

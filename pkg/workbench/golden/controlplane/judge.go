@@ -1,0 +1,416 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+)
+
+// expect holds an expectation against all objects that it means.
+func (r *run) expect(ctx context.Context, e *expectation) {
+	some := false
+	for _, o := range r.objects {
+		if r.concerns(e, o) {
+			some = true
+			r.judge(ctx, e, o)
+		}
+	}
+	if !some && e.State != v1alpha1.TestAbsent && !e.others {
+		r.fail(e.At, e.title, golden.Failure{Message: r.noMatch(e.selector)})
+	}
+}
+
+// concerns reports whether an expectation concerns an object.
+func (r *run) concerns(e *expectation, o *object) bool {
+	if !e.others {
+		return e.matches(o)
+	}
+	return !slices.ContainsFunc(r.expected, func(other expectation) bool { return other.matches(o) })
+}
+
+// judge holds an expectation against an object.
+func (r *run) judge(ctx context.Context, e *expectation, o *object) {
+	switch fail := func(f golden.Failure) { r.fail(e.At, o.String(), f) }; {
+	case e.State == v1alpha1.TestAbsent:
+		fail(golden.Failure{Message: "exists, but must be absent"})
+		return
+	case e.isDenied() && o.denied == nil:
+		fail(golden.Failure{Message: "must be denied, but is admitted"})
+		return
+	case e.isDenied():
+		if e.Denied != nil {
+			r.judgeDenial(e.Denied, o)
+		}
+		return
+	case o.denied != nil:
+		fail(golden.Failure{Message: "is denied: " + o.reason()})
+		return
+	case e.State == v1alpha1.TestUnchanged && o.changed():
+		difference, _ := o.difference(ctx)
+		fail(golden.Failure{Message: "must not change, but changes", Diff: difference})
+	case e.State == v1alpha1.TestChanged && !o.changed():
+		fail(golden.Failure{Message: "must change, but does not" + idle(o)})
+	}
+	s, err := o.subject(e)
+	if err != nil {
+		r.fail(e.At, o.String(), golden.Failure{Message: err.Error()})
+		return
+	}
+	for _, f := range e.At.Fields() {
+		kind := f.Key.Value
+		if f.Value.Kind != yaml.MappingNode {
+			continue // such as state
+		}
+		if kind == "rules" {
+			r.judgeRules(f.Value, o, e.others)
+			continue
+		}
+		got, err := s.view(kind)
+		if err != nil {
+			r.fail(f.Value, o.String(), golden.Failure{Path: kind, Message: err.Error()})
+			continue
+		}
+		for _, m := range golden.Compare(f.Value, got) {
+			near, about := s.names(kind, m.Keys)
+			r.fail(m.At, o.String(), golden.Failure{
+				Path: kind + "." + strings.Join(m.Keys, "."), Want: m.Want, Got: m.Got,
+				By: o.authors(ctx, near, m.Got == golden.Absent), NotBy: r.idleAbout(o, about),
+			})
+		}
+	}
+}
+
+func (r *run) judgeDenial(want *v1alpha1.TestDenial, o *object) {
+	if reason := want.Reason; reason.Value != "" && reason.Value != string(o.denied.Reason) {
+		r.fail(reason.At, o.String(), golden.Failure{Path: "denied.reason", Want: reason.Value, Got: o.reason()})
+	}
+	if part := want.Message; !strings.Contains(o.denied.Error(), part.Value) {
+		r.fail(part.At, o.String(), golden.Failure{Path: "denied.message", Want: "… " + part.Value + " …", Got: o.denied.Error()})
+	}
+}
+
+// judgeRules checks the outcomes of rules. An object of many may have no such rule.
+func (r *run) judgeRules(rules source.Node, o *object, ofMany bool) {
+	for _, f := range rules.Fields() {
+		var known []string
+		found, name, want := ofMany, f.Key.Value, f.Value.Value
+		fail := func(failure golden.Failure) {
+			failure.Path = "rules." + name
+			r.fail(f.Value, o.String(), failure)
+		}
+		for _, rule := range o.applied {
+			known = append(known, rule.Name())
+			if rule.Name() != name && rule.Rule != name {
+				continue
+			}
+			found = true
+			isApplied := rule.Outcome == mutation.Changed || rule.Outcome == mutation.Unchanged
+			if string(rule.Outcome) != want && (want != v1alpha1.TestApplied || !isApplied) {
+				fail(golden.Failure{Want: want, Got: join(": ", string(rule.Outcome), rule.Reason), By: []string{placed(rule.Position, rule.Name())}})
+			}
+		}
+		switch {
+		case found:
+		case len(known) == 0:
+			fail(golden.Failure{Message: "no rule is for the object"})
+		default:
+			fail(golden.Failure{Message: fmt.Sprintf("unknown rule %q%s; those for it are %s", name, source.Suggest(name, known), strings.Join(known, ", "))})
+		}
+	}
+}
+
+// idle returns the reason why no rule changed an object.
+func idle(o *object) string {
+	if len(o.applied) == 0 {
+		return ": no rule is for it"
+	}
+	var out strings.Builder
+	for _, a := range o.applied {
+		out.WriteString("\n" + a.Name() + ": " + join(", ", string(a.Outcome), a.Reason))
+	}
+	return out.String()
+}
+
+// placed returns the name of a rule with its file and line, if it has them.
+func placed(at source.Position, rule string) string {
+	if at == (source.Position{}) {
+		return rule
+	}
+	return fmt.Sprintf("%s:%d %s", at.File, at.Line, rule)
+}
+
+// authors returns the rules that wrote the lines with all the texts, each once; for missing lines, the rules that
+// removed them.
+func (o *object) authors(ctx context.Context, near []string, gone bool) []string {
+	change, err := o.change(ctx)
+	if err != nil {
+		return nil
+	}
+	var by []string
+	for _, edit := range change.Edits() {
+		isNear := func(part string) bool {
+			return strings.Contains(edit.Line.Path, part) || strings.Contains(edit.Line.Text, part)
+		}
+		if edit.By == nil || slices.ContainsFunc(near, func(part string) bool { return !isNear(part) }) {
+			continue
+		}
+		if author := placed(edit.By.Position, edit.By.Rule); !slices.Contains(by, author) {
+			by = append(by, author)
+		}
+	}
+	if by == nil && !gone {
+		return []string{"no rule: it had this value before"}
+	}
+	return by
+}
+
+// idleAbout returns the rules that could write the value with the name but did not, with the reasons.
+func (r *run) idleAbout(o *object, about string) []string {
+	var idle []string
+	for _, a := range o.applied {
+		if a.Outcome != mutation.Skipped && a.Outcome != mutation.Overridden && a.Outcome != mutation.Observed {
+			continue
+		}
+		if slices.ContainsFunc(r.program.places[a.Position], func(p operation.Place) bool {
+			ofUnit := p.Container == about && (p.Kind == operation.UnitField || p.Kind == operation.UnitOption)
+			return p.Name == about || ofUnit || strings.HasSuffix(p.Name, "."+about)
+		}) {
+			idle = append(idle, fmt.Sprintf("%s: %s, %s", placed(a.Position, a.Name()), a.Outcome, a.Reason))
+		}
+	}
+	return idle
+}
+
+// subject is the result of an object as the target that an expectation means.
+type subject struct {
+	*target.Object
+
+	container string
+	decoded   any
+}
+
+// subject returns the result for an expectation that matches the object.
+func (o *object) subject(e *expectation) (*subject, error) {
+	parsed, err := document.Parse(o.result)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", o, err)
+	}
+	on := e.target
+	if on == nil {
+		on = target.Other(target.Form{Group: o.Group(), Kind: o.Kind, Name: o.Name})
+	}
+	form := slices.IndexFunc(on.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) })
+	return &subject{&target.Object{Target: on, Form: &on.Forms[form], Document: parsed}, e.container, decode(parsed.Root())}, nil
+}
+
+// decode returns the value of a node of an object.
+func decode(n *document.Node) (value any) {
+	_ = json.Unmarshal(n.Raw(), &value) // it is part of a parsed document
+	return value
+}
+
+// names returns texts that the lines of a value have, and its name in the places of rules.
+func (s *subject) names(kind string, keys []string) (near []string, about string) {
+	first, last := keys[0], keys[len(keys)-1]
+	switch kind {
+	case "flags", "mapFlags", "listFlags":
+		near = []string{"--" + first}
+		if !s.Target.Purposed {
+			near = append(near, "["+s.container+"]")
+		}
+		return near, last
+	case "containers", "volumes":
+		return []string{kind[1:], first, last}, first // initContainers and containers end alike
+	case "units", "files":
+		if len(keys) <= 2 { // all of it
+			return []string{first}, first
+		}
+		return []string{first, lastStep(last)}, first
+	case "fields":
+		return []string{lastStep(first), lastStep(last)}, lastStep(first)
+	case "configuration":
+		return []string{lastStep(first), lastStep(last)}, pathOf(first)[0].Key
+	}
+	return []string{first, last}, first
+}
+
+// lastStep returns the last step of a path.
+func lastStep(text string) string {
+	path, err := fieldpath.Parse(text)
+	if err != nil {
+		return text
+	}
+	return path[len(path)-1].Key
+}
+
+// view returns the values that a field of expectations is about, in the form of the field. It fails if a text in the
+// object cannot be read.
+func (s *subject) view(kind string) (any, error) {
+	switch kind {
+	case "flags", "mapFlags", "listFlags":
+		line, err := s.CommandLine(s.container)
+		return golden.View(func(flag string, want source.Node) any {
+			if kind == "flags" {
+				return texts(want, line.Values(flag)...)
+			}
+			return entries(kind, line.Values(flag))
+		}), err
+	case "featureGates":
+		if !s.Target.Has(target.KubeletConfiguration) {
+			line, err := s.CommandLine(s.container)
+			if err != nil {
+				return nil, err
+			}
+			return entries("mapFlags", line.Values("feature-gates")), nil
+		}
+		configuration, err := s.configuration()
+		return below(configuration, kind), err
+	case "configuration":
+		configuration, err := s.configuration()
+		return golden.ByPath(configuration), err
+	case "env":
+		container, err := s.Container(s.container)
+		variables := decode(container.Get(kind))
+		return golden.View(func(name string, want source.Node) any {
+			variable := golden.Follow(variables, fieldpath.Path{{By: "name", Key: name}})
+			if value, ok := golden.Follow(variable, pathOf("value")).(string); ok && want.Kind == yaml.ScalarNode && !want.Absent() {
+				return texts(want, value)
+			}
+			return variable
+		}), err
+	case "containers":
+		return golden.View(func(name string, _ source.Node) any {
+			container, _ := s.Container(name) // it may be missing
+			return decode(container)
+		}), nil
+	case "volumes":
+		return golden.View(func(name string, _ source.Node) any {
+			return golden.Follow(s.decoded, append(pathOf("spec.template.spec.volumes"), fieldpath.Step{By: "name", Key: name}))
+		}), nil
+	case "units", "files":
+		return golden.View(func(name string, want source.Node) any { return s.item(kind, name, want) }), nil
+	case "fields":
+		return golden.ByPath(s.decoded), nil
+	}
+	return below(s.decoded, metadata[kind]), nil
+}
+
+// configuration returns the configuration of the kubelet.
+func (s *subject) configuration() (any, error) {
+	file, err := s.KubeletConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	whole, _ := file.Get()
+	return golden.Canonical(whole)
+}
+
+// item returns the values of a unit or a file.
+func (s *subject) item(list, name string, want source.Node) any {
+	item := golden.Follow(s.decoded, itemPath(list, name))
+	if item == nil || want.Absent() {
+		return item
+	}
+	text, _ := golden.Follow(item, pathOf("content")).(string)
+	if golden.Follow(item, pathOf("content.inline")) != nil {
+		content, err := s.Content(name)
+		if err != nil {
+			return err
+		}
+		text = string(content.Text())
+	}
+	return golden.View(func(part string, want source.Node) any {
+		switch part {
+		case "fields":
+			return golden.ByPath(item)
+		case "sections":
+			return sections(text)
+		case "content":
+			return texts(want, text)
+		}
+		for _, contained := range listOf(want) {
+			if strings.Contains(text, contained.Value) != (part == "contains") {
+				return strings.TrimSpace(text)
+			}
+		}
+		return golden.Plain(want)
+	})
+}
+
+// sections returns the options of a unit by section. A single wanted value may be one of several.
+func sections(text string) any {
+	unit, err := systemd.Parse(text)
+	if err != nil {
+		return err
+	}
+	return golden.View(func(section string, _ source.Node) any {
+		return golden.View(func(option string, want source.Node) any {
+			values := unit.Values(section, option)
+			if want.Kind == yaml.ScalarNode && !want.Absent() && slices.Contains(values, want.Value) {
+				return golden.Plain(want)
+			}
+			return texts(want, values...)
+		})
+	})
+}
+
+// entries returns the entries of a flag: of a map their values, and of a list whether it has them.
+func entries(kind string, values []string) golden.View {
+	joined := strings.Join(values, ",")
+	return func(key string, want source.Node) any {
+		if kind == "listFlags" {
+			return texts(want, strconv.FormatBool(commandline.ListValue(joined).Has(key)))
+		}
+		if entry, ok := commandline.MapValue(joined).Get(key); ok {
+			return texts(want, entry)
+		}
+		return nil
+	}
+}
+
+// below returns the members of a value that may be missing, such as labels.
+func below(value any, path string) golden.View {
+	members, _ := golden.Follow(value, pathOf(path)).(map[string]any)
+	return func(key string, want source.Node) any {
+		if text, ok := members[key].(string); ok {
+			return texts(want, text)
+		}
+		return members[key]
+	}
+}
+
+// texts returns the wanted value if it is written as these texts, whatever type it has in YAML, and otherwise the texts.
+func texts(want source.Node, got ...string) any {
+	var wanted []string
+	for _, text := range listOf(want) {
+		wanted = append(wanted, text.Value)
+	}
+	switch {
+	case slices.Equal(wanted, got):
+		return golden.Plain(want)
+	case len(got) == 1:
+		return got[0]
+	}
+	all, _ := golden.Canonical(got) // texts
+	return all
+}
