@@ -39,6 +39,17 @@ type Kind interface {
 	Prepare(ctx context.Context, cases []*Case) error
 }
 
+// Cache holds results of functions by their inputs, such as compiled profiles.
+type Cache[T any] map[string]func() (T, error)
+
+// Once returns a function that calls compute once for all functions with the same key.
+func (c Cache[T]) Once(key string, compute func() (T, error)) func() (T, error) {
+	if c[key] == nil {
+		c[key] = sync.OnceValues(compute)
+	}
+	return c[key]
+}
+
 // Case is one case for one shoot.
 type Case struct {
 	// Suite is the path of the table.

@@ -5,7 +5,6 @@
 package controlplane
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -29,7 +29,7 @@ import (
 
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
 func (t *Tester) Table(node source.Node) *golden.Suite {
-	r := tableReader{}
+	r := tableReader{tester: t}
 	if r.Suite = golden.NewSuite(node, &r.table, t.profiles); len(r.Findings) == 0 {
 		r.read()
 		r.Hold(".diff", ".yaml")
@@ -55,7 +55,8 @@ func (r *tableReader) isInput(path string) bool {
 type tableReader struct {
 	*golden.Suite
 
-	table v1alpha1.ProviderProfileTest
+	tester *Tester
+	table  v1alpha1.ProviderProfileTest
 }
 
 func (r *tableReader) read() {
@@ -105,10 +106,12 @@ const maximumCases = 20000
 
 // cells adds a case for a shoot, once for each version.
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
-	base := caseTest{setting: layer(layers...), at: c.Name.At, expected: expected, form: c.Golden, profiles: r.Profiles}
-	versions, findings := base.setting.versions(among)
+	s := layer(layers...)
+	base := caseTest{at: c.Name.At, expected: expected, form: c.Golden, planes: &r.tester.planes}
+	base.program = r.tester.program(r.Profiles, s.generation(), s.Parameters)
+	versions, findings := s.versions(among)
 	if len(findings) == 0 {
-		findings = base.read("cases[" + c.Name.Value + "].")
+		findings = base.read(&s, "cases["+c.Name.Value+"].")
 	}
 	if len(findings) == 0 && len(r.Cases)+len(versions) > maximumCases {
 		findings = source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)}
@@ -141,10 +144,10 @@ func beside(named source.Text) string {
 }
 
 // read converts the setting to options, objects and edits.
-func (test *caseTest) read(path string) source.Findings {
+func (test *caseTest) read(s *setting, path string) source.Findings {
 	var findings source.Findings
-	test.input.Options, findings = test.setting.options()
-	for _, named := range test.setting.Manifests {
+	test.input.Options, findings = s.options()
+	for _, named := range s.Manifests {
 		objects, err := manifest.ReadWith(beside(named), golden.Read)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = named.At.Finding(path+"manifests", "there is no file or folder %q", named.Value)
@@ -153,10 +156,10 @@ func (test *caseTest) read(path string) source.Findings {
 		findings = append(findings, source.FindingsOf(named.At, path+"manifests", err)...)
 	}
 	var present, objects source.Findings
-	test.input.Present, present = readObjects(test.setting.Present, path+"present")
-	test.more, objects = readObjects(test.setting.Objects, path+"objects")
-	edits := test.addEdits(test.setting.Edits, path+"edits", false)
-	old := test.addEdits(test.setting.Old, path+"old", true)
+	test.input.Present, present = readObjects(s.Present, path+"present")
+	test.more, objects = readObjects(s.Objects, path+"objects")
+	edits := test.addEdits(s.Edits, path+"edits", false)
+	old := test.addEdits(s.Old, path+"old", true)
 	return slices.Concat(findings, present, objects, edits, old)
 }
 
@@ -171,19 +174,16 @@ var mergedFields = map[string]bool{"annotations": false, "parameters": false, "s
 func layer(layers ...source.Node) setting {
 	var merged source.Node
 	for _, one := range layers {
-		merged = overlay(merged, one, func(field string) (merges, keepNull bool) {
-			keepNull, merges = mergedFields[field]
-			return merges, keepNull
-		})
+		merged = overlay(merged, one, mergedFields, false)
 	}
 	var s setting
 	_ = source.Decode(merged, "", (*v1alpha1.TestSetting)(&s)) // each layer was decoded already; a case has other fields too
 	return s
 }
 
-// overlay returns a mapping with the members of two; those of the second one take precedence. Of a member that merges,
-// the members are merged in turn. A null removes a member unless nulls are kept.
-func overlay(base, over source.Node, how func(member string) (merges, keepNull bool)) source.Node {
+// overlay returns a mapping with the members of two; those of the second one take precedence. The members of the named
+// ones, or of all without names, are merged in turn. A null removes a member unless nulls are kept.
+func overlay(base, over source.Node, merged map[string]bool, keepNull bool) source.Node {
 	out := source.Node{Node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, File: over.File}
 	if over.Node != nil {
 		out.Line, out.Column = over.Line, over.Column
@@ -194,9 +194,12 @@ func overlay(base, over source.Node, how func(member string) (merges, keepNull b
 		}
 	}
 	for _, f := range over.Fields() {
-		merges, keepNull := how(f.Key.Value)
+		keeps, merges := merged[f.Key.Value]
+		if merged == nil {
+			keeps, merges = keepNull, true
+		}
 		if merges && f.Value.Kind == yaml.MappingNode {
-			f.Value = overlay(base.Get(f.Key.Value), f.Value, func(string) (bool, bool) { return true, keepNull })
+			f.Value = overlay(base.Get(f.Key.Value), f.Value, nil, keeps)
 		}
 		if !f.Value.Absent() || keepNull {
 			out.Content = append(out.Content, f.Key.Node, f.Value.Node)
@@ -350,46 +353,35 @@ func patchOf(nodes []source.Node) (jsonpatch.Patch, error) {
 // apply returns the object with the edit.
 func (e *edit) apply(object []byte) ([]byte, error) {
 	object, err := e.patch.Apply(object)
-	if err != nil || len(e.replace) == 0 {
-		return object, err
-	}
-	var tree any
-	if err := json.Unmarshal(object, &tree); err != nil {
-		return nil, err
-	}
 	for _, r := range e.replace {
-		if err := replaceText(tree, r); err != nil {
-			return nil, err
+		if err == nil {
+			object, err = replaceText(object, r)
 		}
 	}
-	return json.Marshal(tree)
+	return object, err
 }
 
 var errNotThere = errors.New("the text to replace was not found")
 
 // replaceText puts a text into the place of another in the content of a unit or a file.
-func replaceText(object any, r v1alpha1.TestReplacement) error {
-	in, member := append(pathOf("spec.units"), fieldpath.Step{By: "name", Key: r.Unit}), "content"
+func replaceText(object []byte, r v1alpha1.TestReplacement) ([]byte, error) {
+	parsed, err := document.Parse(object)
+	if err != nil {
+		return nil, err
+	}
+	unit := parsed.Root().Find("spec", "units").ItemWith("name", r.Unit).Get("content")
+	text, _ := unit.Text()
+	set := unit.ReplaceText
 	if r.File != "" {
-		in, member = append(pathOf("spec.files"), fieldpath.Step{By: "path", Key: r.File}).With("content").With("inline"), "data"
-	}
-	item, _ := golden.Follow(object, in).(map[string]any)
-	text, _ := item[member].(string)
-	isEncoded := item["encoding"] == "b64"
-	if isEncoded {
-		decoded, err := base64.StdEncoding.DecodeString(text)
+		content, err := (&target.Object{Document: parsed}).Content(r.File)
 		if err != nil {
-			return fmt.Errorf("reading the file %s: %w", r.File, err)
+			return nil, fmt.Errorf("reading the file %s: %w", r.File, err)
 		}
-		text = string(decoded)
+		text, set = string(content.Text()), func(text string) error { return content.SetText([]byte(text)) }
 	}
-	if item == nil || !strings.Contains(text, r.Old) {
-		return fmt.Errorf("%w: %q in %s%s", errNotThere, r.Old, r.Unit, r.File)
+	if !strings.Contains(text, r.Old) {
+		return nil, fmt.Errorf("%w: %q in %s%s", errNotThere, r.Old, r.Unit, r.File)
 	}
-	text = strings.Replace(text, r.Old, r.New, 1)
-	if isEncoded {
-		text = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	item[member] = text
-	return nil
+	err = set(strings.Replace(text, r.Old, r.New, 1))
+	return parsed.Bytes(), err
 }

@@ -9,24 +9,32 @@
 package controlplane
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	profiles "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
@@ -34,14 +42,14 @@ import (
 type Tester struct {
 	generator snapshot.Generator
 	profiles  []string
-	programs  programs
-	planes    *planes
+	programs  golden.Cache[*program]
+	planes    planes
 }
 
 // New returns the kind. The generator creates control planes for tests without their own; profiles are the paths of the
 // tested profiles if a test names none, instead of the nearest profile.yaml.
 func New(generator snapshot.Generator, profiles ...string) *Tester {
-	return &Tester{generator: generator, profiles: profiles, programs: programs{}, planes: &planes{made: map[string]*plane{}}}
+	return &Tester{generator: generator, profiles: profiles, programs: golden.Cache[*program]{}, planes: planes{byKey: map[string]*plane{}}}
 }
 
 // Name implements golden.Kind.
@@ -52,14 +60,12 @@ func (t *Tester) Name() string { return v1alpha1.KindProviderProfileTest }
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	for _, c := range cases {
 		if ctx.Err() != nil {
-			break
+			return ctx.Err()
 		}
 		test := c.Test.(*caseTest)
-		test.program = t.programs.load(test.profiles, test.setting.generation(), test.setting.Parameters)
-		if test.program.err == nil {
-			test.input.Options.Provider = cmp.Or(test.input.Options.Provider, test.program.provider)
-			test.planes = t.planes
-			test.plan(ctx)
+		if program, err := test.program(); err == nil {
+			test.input.Options.Provider = cmp.Or(test.input.Options.Provider, program.provider)
+			test.build(ctx)
 		}
 	}
 	return t.planes.generate(ctx, t.generator)
@@ -71,69 +77,63 @@ var errPlanned = errors.New("planned")
 // planes holds the control planes of all cases. It is a snapshot.Generator that first records the requested ones, to
 // generate all of them in one run.
 type planes struct {
-	wanted []snapshot.Options
-	keys   []string
-	// made are the control planes by key; nil until they are generated.
-	made map[string]*plane
+	all   []*plane
+	byKey map[string]*plane
 }
 
 type plane struct {
 	snapshot.Generated
+	options snapshot.Options
+	// err is errPlanned until the control plane is generated.
 	err error
 }
 
 // Generate implements snapshot.Generator.
 func (p *planes) Generate(_ context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
-	generated := make([]snapshot.Generated, 0, len(options))
-	for _, o := range options {
-		raw, err := json.Marshal(o)
+	generated := make([]snapshot.Generated, len(options))
+	var failed error
+	for i, o := range options {
+		key, err := json.Marshal(o)
 		if err != nil {
 			return nil, fmt.Errorf("reading the options of a control plane: %w", err)
 		}
-		key := string(raw)
-		made, known := p.made[key]
-		switch {
-		case !known:
-			p.made[key] = nil
-			p.wanted, p.keys = append(p.wanted, o), append(p.keys, key)
-		case made == nil:
-		case made.err != nil:
-			return nil, made.err
-		default:
-			generated = append(generated, made.Generated)
+		one := p.byKey[string(key)]
+		if one == nil {
+			one = &plane{options: o, err: errPlanned}
+			p.byKey[string(key)], p.all = one, append(p.all, one)
 		}
+		generated[i], failed = one.Generated, cmp.Or(failed, one.err)
 	}
-	if len(generated) < len(options) {
-		return nil, errPlanned
-	}
-	return generated, nil
+	return generated, failed
 }
 
 // generate generates the recorded control planes. If that fails, it generates them one by one, and requests for those
 // that fail return the error.
 func (p *planes) generate(ctx context.Context, generator snapshot.Generator) error {
-	if len(p.wanted) == 0 {
+	if len(p.all) == 0 {
 		return ctx.Err()
 	}
 	if generator == nil {
 		return snapshot.ErrNoGenerator
 	}
-	all, failed := generator.Generate(ctx, p.wanted...)
+	options := make([]snapshot.Options, len(p.all))
+	for i, one := range p.all {
+		options[i] = one.options
+	}
+	all, failed := generator.Generate(ctx, options...)
 	if ctx.Err() != nil || errors.Is(failed, snapshot.ErrNoGenerator) {
 		return cmp.Or(failed, ctx.Err())
 	}
-	for i, key := range p.keys {
-		one, err := all, failed
-		if err == nil {
-			one = all[i:]
-		} else if len(p.wanted) > 1 {
-			one, err = generator.Generate(ctx, p.wanted[i])
+	for i, one := range p.all {
+		if failed == nil {
+			one.Generated, one.err = all[i], nil
+			continue
 		}
-		if p.made[key] = (&plane{err: err}); err == nil {
-			p.made[key].Generated = one[0]
+		alone, err := generator.Generate(ctx, one.options)
+		if one.err = err; err == nil {
+			one.Generated = alone[0]
 		}
 	}
-	p.wanted, p.keys = nil, nil
 	return ctx.Err()
 }
 
@@ -146,31 +146,16 @@ type program struct {
 	rules []golden.Rule
 	// places lists the places that each rule writes.
 	places map[source.Position][]operation.Place
-	err    error
 }
 
-// programs caches programs by their inputs.
-type programs map[string]*program
-
-// load compiles the profiles with these parameters, or returns them from the cache.
-func (p programs) load(paths []string, g contract.Generation, parameters map[string]source.Node) *program {
+// program returns a function that compiles profiles with these parameters.
+func (t *Tester) program(paths []string, g contract.Generation, parameters map[string]source.Node) func() (*program, error) {
 	values := map[string]any{}
 	for name, node := range parameters {
 		values[name] = golden.Plain(node)
 	}
-	written, err := json.Marshal(values)
-	if err != nil {
-		return &program{err: err}
-	}
-	key := fmt.Sprintf("%q %v %s", paths, g, written)
-	if p[key] == nil {
-		loaded, err := newProgram(paths, g, parameters)
-		if err != nil {
-			loaded = &program{err: err}
-		}
-		p[key] = loaded
-	}
-	return p[key]
+	key := fmt.Sprintf("%q %v %#v", paths, g, values) // maps are printed in the order of their keys
+	return t.programs.Once(key, func() (*program, error) { return newProgram(paths, g, parameters) })
 }
 
 func newProgram(paths []string, g contract.Generation, parameters map[string]source.Node) (*program, error) {
@@ -244,4 +229,351 @@ func (p *program) covered(applied map[source.Position]bool) []golden.Rule {
 		rules[i].Applied = applied[rules[i].At]
 	}
 	return rules
+}
+
+// caseTest is the test of a case with one shoot of one Kubernetes version.
+type caseTest struct {
+	at      source.Node
+	program func() (*program, error)
+	planes  *planes
+	input   snapshot.Input
+	// more are further objects for the webhooks, in addition to those of the input.
+	more     []manifest.Object
+	edits    []edit
+	expected []expectation
+	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml), or empty.
+	form string
+
+	snapshots []*snapshot.Snapshot
+}
+
+// build builds the snapshots. It fails with errPlanned if control planes must be generated first.
+func (test *caseTest) build(ctx context.Context) (err error) {
+	test.snapshots, err = snapshot.Build(ctx, test.input, test.planes)
+	return err
+}
+
+// Run implements golden.Test.
+func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
+	program, err := test.program()
+	if err == nil && test.snapshots == nil {
+		err = test.build(ctx)
+	}
+	if err != nil {
+		return golden.Outcome{}, err
+	}
+	defer func() { test.snapshots = nil }() // there may be thousands of tests
+	r := &run{caseTest: test, program: program, covered: map[source.Position]bool{}, edited: map[int]bool{}}
+	for _, s := range test.snapshots {
+		if err := r.admit(ctx, s); err != nil {
+			return golden.Outcome{}, err
+		}
+	}
+	r.unused()
+	r.denials()
+	for i := range test.expected {
+		r.expect(ctx, &test.expected[i])
+	}
+	if write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[test.form]; write != nil {
+		text, err := write(ctx)
+		if err != nil {
+			return golden.Outcome{}, err
+		}
+		r.outcome.Content = []byte(text)
+	}
+	r.outcome.Rules = r.program.covered(r.covered)
+	return r.outcome, ctx.Err()
+}
+
+// run is the state of a caseTest while it runs.
+type run struct {
+	*caseTest
+
+	program *program
+	objects []*object
+	// covered are the positions of the rules that were applied to an object.
+	covered map[source.Position]bool
+	// edited has the indexes of the edits that changed an object.
+	edited  map[int]bool
+	outcome golden.Outcome
+}
+
+// fail adds a failure about a subject. It combines the same failure of several subjects.
+func (r *run) fail(at source.Node, subject string, f golden.Failure) {
+	f.At = at.Position()
+	same := slices.IndexFunc(r.outcome.Failures, func(known golden.Failure) bool {
+		known.Subject = ""
+		return reflect.DeepEqual(known, f)
+	})
+	if same >= 0 {
+		r.outcome.Failures[same].Subject += ", " + subject
+		return
+	}
+	f.Subject = subject
+	r.outcome.Failures = append(r.outcome.Failures, f)
+}
+
+// admit calls the webhooks for the objects of a snapshot, and then again for the results.
+func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
+	objects := slices.Concat(s.Objects, r.more)
+	for i, m := range objects {
+		o := &object{Object: m, snapshot: s, program: r.program.Program, purpose: purposeOf(m), old: s.Old[snapshot.OldKey(m)]}
+		if i >= len(s.Objects) && o.Namespace == "" {
+			o.Namespace = s.Namespace().Name
+		}
+		if err := r.edit(o); err != nil {
+			return err
+		}
+		if err := o.admit(ctx); err != nil {
+			return err
+		}
+		for _, a := range o.applied {
+			if a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied {
+				r.covered[a.Position] = true
+			}
+		}
+		if o.denied == nil {
+			r.again(ctx, o)
+		}
+		r.objects = append(r.objects, o)
+	}
+	return nil
+}
+
+// edit applies the edits for the object.
+func (r *run) edit(o *object) error {
+	original := o.JSON
+	for i, e := range r.edits {
+		if !e.matches(o) {
+			continue
+		}
+		into := &o.JSON
+		if e.ofOld {
+			if into = &o.old; o.old == nil {
+				o.old = original
+			}
+		}
+		edited, err := e.apply(*into)
+		if err != nil {
+			return source.Findings{e.at.Finding("", "editing %s: %s", o.Object, err)}
+		}
+		*into, r.edited[i] = edited, true
+	}
+	return nil
+}
+
+// unused finds edits of missing objects.
+func (r *run) unused() {
+	for i, e := range r.edits {
+		if !r.edited[i] {
+			r.fail(e.at, e.title, golden.Failure{Message: r.noMatch(e.selector)})
+		}
+	}
+}
+
+// again checks that a second admission, as a creation and as an update, changes nothing.
+func (r *run) again(ctx context.Context, o *object) {
+	if len(o.applied) == 0 {
+		return
+	}
+	for _, second := range []struct {
+		what string
+		old  []byte
+		skip bool
+	}{
+		{"the webhooks are called a second time", o.old, !o.changed()},
+		{"it is updated without changes", o.result, false},
+	} {
+		if second.skip {
+			continue
+		}
+		result, _, err := o.snapshot.Result(ctx, o.program, o.Object, o.result, second.old)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return
+		case err != nil:
+			r.fail(r.at, o.String(), golden.Failure{Message: "is denied when " + second.what + ": " + err.Error()})
+		case !bytes.Equal(result, o.result):
+			var difference strings.Builder
+			_ = render.Style{Context: 1}.Patched(&difference, o.result, result, "  ") // both are objects
+			r.fail(r.at, o.String(), golden.Failure{Message: "changes once more when " + second.what, Diff: difference.String()})
+		}
+	}
+}
+
+// denials reports denied objects that no expectation and no golden file is about.
+func (r *run) denials() {
+	for _, o := range r.objects {
+		if o.denied != nil && r.form == "" && !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(&e, o) }) {
+			r.fail(r.at, o.String(), golden.Failure{Message: "is denied: " + o.reason()})
+		}
+	}
+}
+
+// noMatch returns the message for a selector that matches no object, with the names of similar objects.
+func (r *run) noMatch(s selector) string {
+	text := "the control plane has no such object"
+	if s.target != nil {
+		return text + " (the word absent expects that)"
+	}
+	var names []string
+	for _, o := range r.objects {
+		if o.Kind == s.kind {
+			names = append(names, o.Name)
+		}
+	}
+	if len(names) == 0 {
+		return text + ", and none of kind " + s.kind
+	}
+	return fmt.Sprintf("%s; of kind %s are %s", text, s.kind, strings.Join(names, ", "))
+}
+
+// object is an object of a case with its result.
+type object struct {
+	manifest.Object
+
+	snapshot *snapshot.Snapshot
+	program  *mutation.Program
+	purpose  string
+	old      []byte
+
+	result   []byte
+	applied  []mutation.Applied
+	denied   *mutation.Failure
+	rendered *render.Change
+}
+
+// purposeOf returns the purpose of an OperatingSystemConfig, or an empty string for other objects.
+func purposeOf(o manifest.Object) string {
+	if o.Kind != "OperatingSystemConfig" {
+		return ""
+	}
+	var m struct {
+		Spec struct {
+			Purpose string `json:"purpose"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(o.JSON, &m) // it is an object, and one without a purpose has none
+	return m.Spec.Purpose
+}
+
+func (o *object) garden() bool { return o.snapshot.Namespace().Name == target.GardenNamespace }
+
+func (o *object) changed() bool { return !bytes.Equal(o.result, o.JSON) }
+
+// reason returns the reason of the denial.
+func (o *object) reason() string { return string(o.denied.Reason) + ": " + o.denied.Error() }
+
+// admit calls the webhooks for the object. It fails if there is no result; a denial is a result.
+func (o *object) admit(ctx context.Context) error {
+	var err error
+	o.result, o.applied, err = o.snapshot.Result(ctx, o.program, o.Object, o.JSON, o.old)
+	if err == nil || errors.As(err, &o.denied) {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%s: %w", o, err)
+}
+
+// change admits the object again and records the author of each line. It is slower, and only for output.
+func (o *object) change(ctx context.Context) (*render.Change, error) {
+	if o.rendered != nil {
+		return o.rendered, nil
+	}
+	change, err := render.NewChange(o.JSON)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	var failure *mutation.Failure
+	if err := change.Admit(ctx, o.program, o.snapshot.Admission(o.old), o.snapshot.Source()); err != nil && !errors.As(err, &failure) {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	change.Reveal() // the test invents these Secrets
+	o.rendered = change
+	return change, nil
+}
+
+// yaml returns the objects that changed, and a comment for each that is denied.
+func (r *run) yaml(context.Context) (string, error) {
+	var blocks []string
+	for _, o := range r.objects {
+		switch {
+		case o.denied != nil:
+			blocks = append(blocks, fmt.Sprintf("# %s is denied: %s\n", o, o.denied.Reason))
+		case o.changed():
+			text, err := yaml.JSONToYAML(o.result)
+			if err != nil {
+				return "", fmt.Errorf("writing %s: %w", o, err)
+			}
+			blocks = append(blocks, string(text))
+		}
+	}
+	if len(blocks) == 0 {
+		return "# No object changes.\n", nil
+	}
+	return strings.Join(blocks, "---\n"), nil
+}
+
+// diff returns the results for the changed objects. Identical results of several objects of a kind are written once,
+// below all their names.
+func (r *run) diff(ctx context.Context) (string, error) {
+	type key struct{ kind, text string }
+	var order []key
+	names := map[key]string{}
+	for _, o := range r.objects {
+		text, err := o.difference(ctx)
+		switch {
+		case o.denied != nil:
+			text = "  denied: " + string(o.denied.Reason) + "\n"
+		case err != nil:
+			return "", err
+		case text == "":
+			continue
+		}
+		k := key{o.Kind, text}
+		if names[k] == "" {
+			order = append(order, k)
+		}
+		names[k] += o.String() + "\n"
+	}
+	if len(order) == 0 {
+		return "no object changes\n", nil
+	}
+	blocks := make([]string, len(order))
+	for i, k := range order {
+		blocks[i] = names[k] + k.text
+	}
+	return strings.Join(blocks, "\n"), nil
+}
+
+// margin is the column of rule names. It is constant, so that a change does not move other lines.
+const margin = 60
+
+// difference returns the effect of rules line by line, with the name of the rule after the first of its lines. It omits
+// line numbers of the profile, because they change with every line inserted above.
+func (o *object) difference(ctx context.Context) (string, error) {
+	change, err := o.change(ctx)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, section := range render.Sections(change.Edits(), 1) {
+		out.WriteString("  " + cmp.Or(section.Path, "the object") + "\n")
+		var last *render.Author
+		for _, row := range section.Rows {
+			if row.Gap {
+				out.WriteString("    ⋮\n")
+				last = nil
+			}
+			line := fmt.Sprintf("  %c %s%s", row.Op, strings.Repeat("  ", row.Indent), row.Line.Text)
+			if row.Folded {
+				line += " …"
+			}
+			if row.By != nil && (last == nil || *last != *row.By) {
+				line += strings.Repeat(" ", max(2, margin-utf8.RuneCountInString(line))) + "# " + row.By.Rule
+			}
+			last = row.By
+			out.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	return out.String(), nil
 }

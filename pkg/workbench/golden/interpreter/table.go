@@ -7,6 +7,7 @@ package interpreter
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
@@ -29,58 +31,42 @@ const answerEnding = ".answer.yaml"
 
 // Table implements golden.Kind.
 func (t *Tester) Table(node source.Node) *golden.Suite {
-	r := tableReader{objects: objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}}}
-	if r.Suite = golden.NewSuite(node, &r.table, t.profiles); len(r.Findings) > 0 {
-		return r.Suite
+	var table v1alpha1.InterpreterProfileTest
+	suite := golden.NewSuite(node, &table, t.profiles)
+	if len(suite.Findings) > 0 {
+		return suite
 	}
-	for _, field := range r.objects.named.Fields() {
-		_, findings := r.objects.object(field.Value, "objects."+field.Key.Value)
-		r.AddNew(findings)
+	named := &objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}}
+	for _, field := range named.named.Fields() {
+		_, findings := named.object(field.Value, "objects."+field.Key.Value)
+		suite.AddNew(findings)
 	}
-	if len(r.Findings) == 0 {
-		for i := range r.Each {
-			r.add(&r.table.Cases[i])
+	if len(suite.Findings) > 0 {
+		return suite
+	}
+	optional := make([]string, len(table.Optional))
+	for i, name := range table.Optional {
+		optional[i] = name.Value
+	}
+	program := t.programs.Once(fmt.Sprintf("%t %q %q", table.Gardener, optional, suite.Profiles), func() (*program, error) {
+		return newProgram(suite.Profiles, table.Gardener || len(optional) > 0, optional)
+	})
+	for i, written := range suite.Each {
+		c := &table.Cases[i]
+		test := &caseTest{at: c.Name.At, want: written.Get("want"), failure: c.Want.Failure, golden: c.Golden}
+		test.program = program
+		findings := test.read(c, named, "cases["+c.Name.Value+"]")
+		if suite.Findings = append(suite.Findings, findings...); len(findings) > 0 {
+			continue
 		}
-		r.Hold(answerEnding)
+		file := ""
+		if c.Golden {
+			file = golden.Slug(c.Name.Value) + answerEnding
+		}
+		suite.Add(c.Name, c.Name.Value, file, test)
 	}
-	return r.Suite
-}
-
-type tableReader struct {
-	*golden.Suite
-
-	table   v1alpha1.InterpreterProfileTest
-	objects objects
-}
-
-// add adds a case.
-func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
-	path := "cases[" + c.Name.Value + "]."
-	test := &caseTest{
-		asked: asked{at: c.Name.At, golden: c.Golden}, failure: c.Want.Failure, gardener: r.table.Gardener, optional: r.table.Optional,
-		profiles: r.Profiles,
-	}
-	if c.Object.Node == nil {
-		r.Findings = append(r.Findings, c.Name.At.Finding(path+"object", "is missing"))
-		return
-	}
-	var findings, more source.Findings
-	test.object, findings = r.objects.object(c.Object, path+"object")
-	if !c.Observed.Absent() {
-		observed, more := r.objects.object(c.Observed, path+"observed")
-		test.observed, findings = observed.JSON, append(findings, more...)
-	}
-	test.parts, more = partsOf(&c.Want, path)
-	if findings = append(findings, more...); len(findings) == 0 {
-		findings = test.read(&c.InterpreterTestQuestion, path)
-	}
-	file := ""
-	if c.Golden {
-		file = golden.Slug(c.Name.Value) + answerEnding
-	}
-	if r.Findings = append(r.Findings, findings...); len(findings) == 0 {
-		r.Add(c.Name, c.Name.Value, file, test)
-	}
+	suite.Hold(answerEnding)
+	return suite
 }
 
 // objects holds the objects of a table by name, and its folder with files.
@@ -103,229 +89,185 @@ func (o *objects) object(n source.Node, path string) (manifest.Object, source.Fi
 		return manifest.Object{}, findings
 	}
 	object, err := manifest.New(raw, n.Position())
-	if err != nil {
-		return manifest.Object{}, source.Findings{n.Finding(path, "%s", err)}
-	}
-	return object, nil
+	return object, source.FindingsOf(n, path, err)
 }
 
 func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 	switch {
 	case n.Absent():
 		return nil, source.Findings{n.Finding(path, "is missing")}
-	case n.Kind == yaml.ScalarNode:
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!str":
 		return o.called(n, path)
 	case n.Kind != yaml.MappingNode:
 		return nil, source.Findings{n.Finding(path, "must be an object, the name of one of objects, or the path of a file")}
+	case !n.Has(fromField):
+		raw, err := golden.JSON(n)
+		return raw, source.FindingsOf(n, path, err)
 	}
-	raw, err := golden.JSON(n)
-	if from := n.Get(fromField); from.Node != nil && err == nil {
-		base, findings := o.called(from, path+"."+fromField)
-		if len(findings) > 0 {
-			return nil, findings
-		}
-		raw, err = mergeWithoutFrom(base, raw)
+	base, findings := o.raw(n.Get(fromField), path+"."+fromField)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	var members map[string]any
+	err := n.Decode(&members)
+	delete(members, fromField) // the base may have a field of this name
+	raw, invalid := json.Marshal(members)
+	if err = errors.Join(err, invalid); err == nil {
+		raw, err = jsonpatch.MergePatch(base, raw)
 	}
 	return raw, source.FindingsOf(n, path, err)
 }
 
-// mergeWithoutFrom returns an object with the members of another one, except for the name of the object itself. It fails if one of
-// them is not a JSON object.
-func mergeWithoutFrom(object, members []byte) ([]byte, error) {
-	var over map[string]json.RawMessage
-	if err := json.Unmarshal(members, &over); err != nil {
-		return nil, err
-	}
-	delete(over, fromField)
-	raw, err := json.Marshal(over)
-	if err != nil {
-		return nil, err
-	}
-	return jsonpatch.MergePatch(object, raw)
-}
-
-// called returns the object with a name, or in a file.
+// called returns the object with a name, or the single one in a file.
 func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 	name := n.Value
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		return nil, source.Findings{n.Finding(path, "must be the name of one of objects, or the path of a file")}
-	}
 	if known := o.made[name]; known != nil {
 		return known, nil
 	}
-	if !o.named.Has(name) {
-		return o.file(n, path)
+	if o.named.Has(name) {
+		if slices.Contains(o.making, name) {
+			return nil, source.Findings{n.Finding(path, "is based on itself: %s", strings.Join(append(o.making, name), " → "))}
+		}
+		o.making = append(o.making, name)
+		defer func() { o.making = o.making[:len(o.making)-1] }()
+		raw, findings := o.raw(o.named.Get(name), "objects."+name)
+		if len(findings) == 0 {
+			o.made[name] = raw
+		}
+		return raw, findings
 	}
-	if slices.Contains(o.making, name) {
-		return nil, source.Findings{n.Finding(path, "is based on itself: %s", strings.Join(append(o.making, name), " → "))}
-	}
-	o.making = append(o.making, name)
-	defer func() { o.making = o.making[:len(o.making)-1] }()
-	raw, findings := o.raw(o.named.Get(name), "objects."+name)
-	if len(findings) == 0 {
-		o.made[name] = raw
-	}
-	return raw, findings
-}
-
-// file returns the single object of a file.
-func (o *objects) file(n source.Node, path string) ([]byte, source.Findings) {
-	name := filepath.Join(o.folder, filepath.FromSlash(n.Value))
-	found, err := manifest.ReadWith(name, golden.Read)
+	found, err := manifest.ReadWith(filepath.Join(o.folder, filepath.FromSlash(name)), golden.Read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		var known []string
 		for _, field := range o.named.Fields() {
 			known = append(known, field.Key.Value)
 		}
-		return nil, source.Findings{n.Finding(path, "there is neither an object %q%s nor such a file", n.Value, source.Suggest(n.Value, known))}
+		return nil, source.Findings{n.Finding(path, "there is neither an object %q%s nor such a file", name, source.Suggest(name, known))}
 	case err != nil:
 		return nil, source.FindingsOf(n, path, err)
 	case len(found) != 1:
-		return nil, source.Findings{n.Finding(path, "%s has %d objects, and must have one", n.Value, len(found))}
+		return nil, source.Findings{n.Finding(path, "%s has %d objects, and must have one", name, len(found))}
 	}
 	return found[0].JSON, nil
 }
 
-// asked holds the inputs of a case, and the wanted parts of the answers.
-type asked struct {
-	at         source.Node
-	object     manifest.Object
-	observed   json.RawMessage
-	replicas   *int32
-	members    []interpreter.Member
-	hasMembers bool
-	// operations is empty to request all operations with rules.
-	operations []interpreter.Operation
-	parts      []part
-	// golden means that a golden file contains the remaining results.
-	golden bool
+// edits are the operations that change objects.
+var edits = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !o.Patches() })
+
+// answers maps the fields of v1alpha1.InterpreterTestWant to the operations with this part in their answers. To add one: a
+// field there, a line here, and the value in written.
+var answers = map[string][]interpreter.Operation{
+	"replicas": {interpreter.Replicas}, "requirements": {interpreter.Replicas}, "components": {interpreter.Components},
+	"dependencies": {interpreter.Dependencies}, "status": {interpreter.Status}, "healthy": {interpreter.Health},
+	"object": edits, "fields": edits, "patch": edits,
 }
 
-// kind returns the kind of the object.
-func (a *asked) kind() interpreter.Kind {
-	return interpreter.KindOf(a.object.APIVersion, a.object.Kind)
-}
-
-// read reads the question of a case; the objects and the wanted parts were read before.
-func (a *asked) read(q *v1alpha1.InterpreterTestQuestion, path string) source.Findings {
-	var findings source.Findings
-	a.replicas, a.hasMembers = q.Replicas, q.Members != nil
-	for _, cluster := range slices.Sorted(maps.Keys(q.Members)) {
-		member, more := interpret.MemberOf(cluster, q.Members[cluster], path+"members."+cluster)
-		a.members, findings = append(a.members, member), append(findings, more...)
+// read reads the inputs of a case, and finds the operations.
+func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path string) source.Findings {
+	if c.Object.Node == nil {
+		return source.Findings{test.at.Finding(path+".object", "is missing")}
 	}
-	for _, text := range q.Operation {
+	var findings source.Findings
+	test.object, findings = named.object(c.Object, path+".object")
+	if !c.Observed.Absent() {
+		observed, more := named.object(c.Observed, path+".observed")
+		test.observed, findings = observed.JSON, append(findings, more...)
+	}
+	test.replicas, test.hasMembers = c.Replicas, c.Members != nil
+	for _, cluster := range slices.Sorted(maps.Keys(c.Members)) {
+		member, more := interpret.MemberOf(cluster, c.Members[cluster], path+".members."+cluster)
+		test.members, findings = append(test.members, member), append(findings, more...)
+	}
+	for _, f := range test.want.Get("fields").Fields() {
+		if _, err := fieldpath.Parse(f.Key.Value); err != nil {
+			findings = append(findings, f.Value.Finding(path+".want.fields", "%q is not a path: %s", f.Key.Value, err))
+		}
+	}
+	for _, text := range c.Operation {
 		switch operation := interpreter.Operation(text.Value); {
 		case !operation.Known():
 			known := make([]string, 0, len(interpreter.Operations()))
 			for _, o := range interpreter.Operations() {
 				known = append(known, string(o))
 			}
-			findings = append(findings, text.At.Finding(path+"operation", "unknown operation %q%s: must be one of %s", text.Value,
+			findings = append(findings, text.At.Finding(path+".operation", "unknown operation %q%s: must be one of %s", text.Value,
 				source.Suggest(text.Value, known), strings.Join(known, ", ")))
-		case slices.Contains(a.operations, operation):
-			findings = append(findings, text.At.Finding(path+"operation", "%s occurs twice", text.Value))
+		case slices.Contains(test.operations, operation):
+			findings = append(findings, text.At.Finding(path+".operation", "%s occurs twice", text.Value))
+		case test.lacks(operation) != "":
+			findings = append(findings, test.at.Finding(path+"."+test.lacks(operation), "is missing: %s needs it", operation))
 		default:
-			a.operations = append(a.operations, operation)
+			test.operations = append(test.operations, operation)
 		}
 	}
-	if len(findings) == 0 && len(q.Operation) == 0 && !a.infer(q.Want.Failure != nil) {
-		findings = source.Findings{a.at.Finding(strings.TrimSuffix(path, "."), "operation is missing")}
+	if len(findings) == 0 {
+		findings = test.plan(len(c.Operation) > 0, path)
 	}
-	if len(findings) > 0 {
-		return findings
-	}
-	for _, o := range a.operations {
-		if lacks := a.lacks(o); lacks != "" {
-			findings = append(findings, a.at.Finding(path+lacks, "is missing: %s needs it", o))
-		}
-	}
-	return append(findings, a.unwanted(q.Want.Failure != nil, path)...)
-}
-
-// infer derives the operations from the expected results and the inputs: none if nothing is expected. It reports false
-// if there are several possible ones.
-func (a *asked) infer(fails bool) bool {
-	changes := false
-	for _, part := range a.parts {
-		switch {
-		case len(part.of) > 1:
-			changes = true
-		case !slices.Contains(a.operations, part.of[0]):
-			a.operations = append(a.operations, part.of[0])
-		}
-	}
-	if !changes && (!fails || len(a.operations) > 0) {
-		return true
-	}
-	var possible []interpreter.Operation
-	for operation, given := range map[interpreter.Operation]bool{
-		interpreter.Retain: a.observed != nil, interpreter.Revise: a.replicas != nil, interpreter.Aggregate: a.hasMembers,
-	} {
-		if given {
-			possible = append(possible, operation)
-		}
-	}
-	a.operations = append(a.operations, possible...)
-	return len(possible) == 1
+	return findings
 }
 
 // lacks returns the missing input of an operation, or an empty string. Members may be missing.
-func (a *asked) lacks(o interpreter.Operation) string {
+func (test *caseTest) lacks(o interpreter.Operation) string {
 	switch {
-	case o == interpreter.Retain && a.observed == nil:
+	case o == interpreter.Retain && test.observed == nil:
 		return "observed"
-	case o == interpreter.Revise && a.replicas == nil:
+	case o == interpreter.Revise && test.replicas == nil:
 		return "replicas"
 	}
 	return ""
 }
 
-// unwanted reports operations without expected results, and expected results without their operation.
-func (a *asked) unwanted(fails bool, path string) source.Findings {
-	var findings source.Findings
-	met := map[interpreter.Operation]bool{}
-	for _, part := range a.parts {
-		asks := slices.DeleteFunc(slices.Clone(part.of), func(o interpreter.Operation) bool { return !slices.Contains(a.operations, o) })
-		var message string
-		switch {
-		case fails:
-			message = "a failed answer has no other expectations"
-		case len(asks) == 0:
-			message = "is not an answer to this operation"
-		case len(asks) > 1:
-			message = "could be of several operations that are asked: write a case for each"
-		default:
-			met[asks[0]] = true
-			continue
-		}
-		findings = append(findings, part.wanted.Finding(path+"want."+part.name, "%s", message))
+// plan finds the operation of each expected part: one of the named operations, or else one with input of its own.
+func (test *caseTest) plan(areNamed bool, path string) source.Findings {
+	possible := test.operations
+	if !areNamed {
+		possible = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !test.hasInput(o) || o == interpreter.Prune })
 	}
-	if fails || a.golden || len(findings) > 0 {
+	among := func(operations []interpreter.Operation) []interpreter.Operation {
+		return slices.DeleteFunc(slices.Clone(operations), func(o interpreter.Operation) bool { return !slices.Contains(possible, o) })
+	}
+	var findings source.Findings
+	test.wanted = map[interpreter.Operation]bool{}
+	for _, f := range test.want.Fields() {
+		of, at := among(answers[f.Key.Value]), path+".want."+f.Key.Value
+		switch {
+		case f.Key.Value == "failure":
+			if of = among(edits); !areNamed && len(of) == 1 {
+				test.operations = of
+			} else if !areNamed {
+				return source.Findings{test.at.Finding(path, "operation is missing")}
+			}
+		case test.failure != nil:
+			findings = append(findings, f.Value.Finding(at, "a failed answer has no other expectations"))
+		case len(of) != 1 && !areNamed:
+			return source.Findings{test.at.Finding(path, "operation is missing")}
+		case len(of) == 0:
+			findings = append(findings, f.Value.Finding(at, "is not an answer to this operation"))
+		case len(of) > 1:
+			findings = append(findings, f.Value.Finding(at, "could be of several operations that are asked: write a case for each"))
+		case !areNamed && !test.wanted[of[0]]:
+			test.operations = append(test.operations, of[0])
+			fallthrough
+		default:
+			test.wanted[of[0]] = true
+		}
+	}
+	if test.failure != nil || test.golden || len(findings) > 0 {
 		return findings
 	}
-	for _, o := range a.operations {
-		if !met[o] {
-			findings = append(findings, a.at.Finding(path+"want", "wants nothing of %s", o))
+	for _, o := range test.operations {
+		if !test.wanted[o] {
+			findings = append(findings, test.at.Finding(path+".want", "wants nothing of %s", o))
 		}
 	}
-	if len(a.operations) == 0 {
-		findings = append(findings, a.at.Finding(strings.TrimSuffix(path, "."), "wants nothing: it has neither want nor a golden file"))
+	if len(test.operations) == 0 {
+		findings = append(findings, test.at.Finding(path, "wants nothing: it has neither want nor a golden file"))
 	}
 	return findings
 }
 
-// request returns the request for an operation.
-func (a *asked) request(o interpreter.Operation) interpreter.Request {
-	r := interpreter.Request{Operation: o, Kind: a.kind(), Object: a.object.JSON}
-	switch o {
-	case interpreter.Retain:
-		r.Observed = a.observed
-	case interpreter.Aggregate:
-		r.Members = a.members
-	case interpreter.Revise:
-		r.Replicas = *a.replicas
-	}
-	return r
+// hasInput reports whether the case has the input that an operation needs besides the object.
+func (test *caseTest) hasInput(o interpreter.Operation) bool {
+	return test.lacks(o) == "" && (o != interpreter.Aggregate || test.hasMembers)
 }

@@ -9,12 +9,17 @@
 package interpreter
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
@@ -22,29 +27,27 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
 // Tester is the kind of tests for InterpreterProfiles.
 type Tester struct {
 	profiles []string
-	programs programs
+	programs golden.Cache[*program]
 }
 
 // New returns the kind. Profiles are the paths of the tested profiles if a test names none, instead of the nearest
 // profile.yaml.
-func New(profiles ...string) *Tester { return &Tester{profiles: profiles, programs: programs{}} }
+func New(profiles ...string) *Tester {
+	return &Tester{profiles: profiles, programs: golden.Cache[*program]{}}
+}
 
 // Name implements golden.Kind.
 func (t *Tester) Name() string { return v1alpha1.KindInterpreterProfileTest }
 
-// Prepare compiles the profiles of the cases, each once. It fails if the context ends.
-func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
-	for _, c := range cases {
-		test := c.Test.(*caseTest)
-		test.program = t.programs.load(test.profiles, test.gardener, test.optional)
-	}
-	return ctx.Err()
-}
+// Prepare implements golden.Kind. The first case that runs compiles its profiles.
+func (t *Tester) Prepare(ctx context.Context, _ []*golden.Case) error { return ctx.Err() }
 
 // program are profiles as a test needs them, compiled once for all tests that need them so.
 type program struct {
@@ -54,29 +57,9 @@ type program struct {
 	// positions in it.
 	rules []golden.Rule
 	index map[string]int
-	err   error
 }
 
-// programs caches programs by their inputs.
-type programs map[string]*program
-
-// load reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
-func (p programs) load(paths []string, withGardener bool, optional []source.Text) *program {
-	names := make([]string, len(optional))
-	for i, name := range optional {
-		names[i] = name.Value
-	}
-	key := fmt.Sprintf("%t\x00%q\x00%q", withGardener, names, paths)
-	if p[key] == nil {
-		loaded, err := newProgram(paths, withGardener || len(names) > 0, names)
-		if err != nil {
-			loaded = &program{err: err}
-		}
-		p[key] = loaded
-	}
-	return p[key]
-}
-
+// newProgram reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
 func newProgram(paths []string, withGardener bool, optional []string) (*program, error) {
 	if len(paths) == 0 && !withGardener {
 		return nil, golden.ErrNoProfile
@@ -173,3 +156,249 @@ func (p *program) tally(into []golden.Rule, t *rule.Trace) {
 		}
 	}
 }
+
+// caseTest is the test of a case.
+type caseTest struct {
+	at         source.Node
+	program    func() (*program, error)
+	object     manifest.Object
+	observed   json.RawMessage
+	replicas   *int32
+	members    []interpreter.Member
+	hasMembers bool
+	// operations is empty to request all operations with rules.
+	operations []interpreter.Operation
+	// want has the expected parts of the answers, and wanted the operations of these parts.
+	want   source.Node
+	wanted map[interpreter.Operation]bool
+	// failure is the expected failure, or nil.
+	failure *v1alpha1.InterpreterTestFailure
+	// golden means that a golden file contains the remaining results.
+	golden bool
+}
+
+// Questions returns the profiles and the requests of a case, for another engine. It fails if the profiles do not compile.
+func (test *caseTest) Questions() ([]*profile.Interpreter, []interpreter.Request, error) {
+	p, err := test.program()
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.documents, test.requests(p), nil
+}
+
+// requests returns the requests of the case.
+func (test *caseTest) requests(p *program) []interpreter.Request {
+	kind, operations := interpreter.KindOf(test.object.APIVersion, test.object.Kind), test.operations
+	if len(operations) == 0 {
+		operations = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !test.hasInput(o) || !p.Supports(kind, o) })
+	}
+	requests := make([]interpreter.Request, len(operations))
+	for i, o := range operations {
+		r := interpreter.Request{Operation: o, Kind: kind, Object: test.object.JSON}
+		switch o {
+		case interpreter.Retain:
+			r.Observed = test.observed
+		case interpreter.Aggregate:
+			r.Members = test.members
+		case interpreter.Revise:
+			r.Replicas = *test.replicas
+		}
+		requests[i] = r
+	}
+	return requests
+}
+
+// Run implements golden.Test.
+func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
+	p, err := test.program()
+	if err != nil {
+		return golden.Outcome{}, err
+	}
+	outcome := golden.Outcome{Rules: slices.Clone(p.rules)}
+	content := bytes.NewBufferString(head)
+	requests := test.requests(p)
+	for _, request := range requests {
+		trace, err := p.Trace(ctx, request)
+		if err != nil {
+			return golden.Outcome{}, err
+		}
+		p.tally(outcome.Rules, trace)
+		answer := p.written(request.Operation, trace)
+		if err := write(content, request.Operation, answer); err != nil {
+			return golden.Outcome{}, err
+		}
+		failures := test.judge(request, trace.Failure, answer)
+		for i := range failures {
+			failures[i].By, failures[i].NotBy = p.authors(trace)
+		}
+		outcome.Failures = append(append(outcome.Failures, failures...), test.again(ctx, p, request, trace)...)
+	}
+	if len(requests) == 0 {
+		outcome.Failures = []golden.Failure{{
+			At: test.at.Position(), Subject: test.object.String(),
+			Message: fmt.Sprintf("no profile has a rule for %s that could be asked", interpreter.KindOf(test.object.APIVersion, test.object.Kind)),
+		}}
+	}
+	if test.golden {
+		outcome.Content = content.Bytes()
+	}
+	return outcome, nil
+}
+
+// authors returns the rules that contribute to the answer, and the skipped ones.
+func (p *program) authors(t *rule.Trace) (by, not []string) {
+	why := "another rule had decided"
+	for i := range t.Rules {
+		r := &t.Rules[i]
+		place := p.place(r.At)
+		switch r.Outcome {
+		case rule.Applied, rule.Unchanged:
+			by = append(by, place)
+		case rule.Refused, rule.Failed:
+			by = append(by, place+": "+string(r.Outcome))
+			why = "a rule before it " + string(r.Outcome)
+		case rule.Skipped:
+			not = append(not, place+": skipped, its condition is false")
+			if !r.Missed {
+				not[len(not)-1] = place + ": skipped, there is no item"
+			}
+		case rule.NotAsked:
+			not = append(not, place+": not asked, as "+why)
+		}
+	}
+	return by, not
+}
+
+// again fails if a repeated request changes the changed object once more: Karmada would write it repeatedly.
+func (test *caseTest) again(ctx context.Context, p *program, r interpreter.Request, t *rule.Trace) []golden.Failure {
+	if t.Failure != nil || t.Response.Patch == nil || !r.Operation.Patches() {
+		return nil
+	}
+	fail := func(message string) []golden.Failure {
+		return []golden.Failure{{At: test.at.Position(), Subject: string(r.Operation), Message: message}}
+	}
+	var err error
+	if r.Object, err = interpret.Patched(r.Object, t.Response.Patch); err != nil {
+		return fail(err.Error())
+	}
+	second, err := p.Trace(ctx, r)
+	switch {
+	case err != nil: // the context has ended
+		return nil
+	case second.Failure != nil:
+		return fail("fails when it is applied to its own result: " + reason(second.Failure))
+	case len(bytes.TrimSpace(second.Response.Patch)) > 0:
+		return fail("is not idempotent; its own result changes again by: " + string(second.Response.Patch))
+	}
+	return nil
+}
+
+// written is an answer as golden files have it. It names no rules, as their numbers move when one is written before
+// them.
+type written struct {
+	Replicas     *int32                    `json:"replicas,omitempty"`
+	Requirements *interpreter.Requirements `json:"requirements,omitempty"`
+	// The lists and the patch are there, maybe empty, where the operation has them.
+	Components   *[]interpreter.Component  `json:"components,omitempty"`
+	Dependencies *[]interpreter.Dependency `json:"dependencies,omitempty"`
+	Status       json.RawMessage           `json:"status,omitempty"`
+	Healthy      *bool                     `json:"healthy,omitempty"`
+	Patch        json.RawMessage           `json:"patch,omitempty"`
+	Failure      *failure                  `json:"failure,omitempty"`
+}
+
+type failure struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// head is the beginning of a golden file.
+const head = "# The whole answers, by operation. graft test --update writes this file.\n"
+
+// write writes an answer as YAML below its operation.
+func write(out *bytes.Buffer, o interpreter.Operation, answer written) error {
+	text, err := yaml.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("writing the answer of %s: %w", o, err)
+	}
+	fmt.Fprintf(out, "%s:\n", o)
+	for line := range bytes.Lines(text) {
+		out.WriteString("  ")
+		out.Write(line)
+	}
+	return nil
+}
+
+func (p *program) written(o interpreter.Operation, t *rule.Trace) written {
+	if t.Failure != nil {
+		return written{Failure: &failure{t.Failure.Code, p.cut(t.Failure.Message)}}
+	}
+	r := &t.Response
+	w := written{Replicas: r.Replicas, Requirements: r.Requirements, Status: r.Status, Healthy: r.Healthy, Patch: r.Patch}
+	switch {
+	case o == interpreter.Components:
+		w.Components = &r.Components
+	case o == interpreter.Dependencies:
+		w.Dependencies = &r.Dependencies
+	case o.Patches() && r.Patch == nil:
+		w.Patch = json.RawMessage("[]")
+	}
+	return w
+}
+
+// judge returns the differences between an answer and the expected one.
+func (test *caseTest) judge(q interpreter.Request, failed *interpreter.Failure, answer written) []golden.Failure {
+	var failures []golden.Failure
+	fail := func(at source.Node, f golden.Failure) {
+		f.At, f.Subject = at.Position(), string(q.Operation)
+		failures = append(failures, f)
+	}
+	switch wanted := test.failure; {
+	case wanted != nil && failed == nil:
+		fail(wanted.At, golden.Failure{Message: "must fail, but is answered"})
+	case wanted != nil:
+		if wanted.Code != 0 && int(wanted.Code) != failed.Code {
+			fail(wanted.At, golden.Failure{Path: "failure.code", Want: fmt.Sprint(wanted.Code), Got: reason(failed)})
+		}
+		if part := wanted.Message; !strings.Contains(failed.Message, part.Value) {
+			fail(part.At, golden.Failure{Path: "failure.message", Want: "… " + part.Value + " …", Got: failed.Message})
+		}
+	case failed != nil && (test.wanted[q.Operation] || !test.golden): // otherwise the golden file tells it
+		fail(test.at, golden.Failure{Message: "is not answered: " + reason(failed)})
+	case failed == nil && test.wanted[q.Operation]:
+		view, err := view(q, answer)
+		if err != nil {
+			fail(test.at, golden.Failure{Message: err.Error()})
+		}
+		for _, m := range golden.Compare(test.want, view) {
+			fail(m.At, golden.Failure{Path: strings.Join(m.Keys, "."), Want: m.Want, Got: m.Got})
+		}
+	}
+	return failures
+}
+
+// view returns an answer in the form of the expected one. It has the expected parts of other operations.
+func view(q interpreter.Request, answer written) (golden.View, error) {
+	var object json.RawMessage
+	if q.Operation.Patches() {
+		var err error
+		if object, err = interpret.Patched(q.Object, answer.Patch); err != nil {
+			return nil, err
+		}
+	}
+	decoded, err := golden.Canonical(map[string]any{"answer": answer, "object": object})
+	return func(key string, want source.Node) any {
+		switch {
+		case !slices.Contains(answers[key], q.Operation):
+			return golden.Plain(want)
+		case key == "object":
+			return golden.Follow(decoded, fieldpath.Path{{Key: key}})
+		case key == "fields":
+			return golden.ByPath(golden.Follow(decoded, fieldpath.Path{{Key: "object"}}))
+		}
+		return golden.Follow(decoded, fieldpath.Path{{Key: "answer"}, {Key: key}})
+	}, err
+}
+
+// reason returns a failure in one line: its code and its message.
+func reason(f *interpreter.Failure) string { return fmt.Sprintf("%d %s", f.Code, f.Message) }
