@@ -79,7 +79,7 @@ type Test interface {
 type Outcome struct {
 	// Failures lists the failed assertions, without golden files.
 	Failures []Failure
-	// Content is for the golden file of the case, if it has one. If empty, there should be no file.
+	// Content is for the golden file of the case, if it has one.
 	Content []byte
 	// Golden is the failure of this file, if its content differs. Run compares it.
 	Golden *Failure
@@ -198,48 +198,29 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 		switch {
 		case (r.Err != nil || len(r.Failures) > 0) && r.Case.Golden != "":
 			updated.Kept = append(updated.Kept, r.Case)
+			continue
 		case r.Golden == nil:
+			continue
 		case ctx.Err() != nil:
 			return updated, ctx.Err()
-		default:
-			if err := updated.put(r, prune); err != nil {
-				return updated, err
-			}
 		}
+		if err := whole.WriteDeep(r.Case.Golden, r.Content); err != nil {
+			return updated, fmt.Errorf("writing a golden file: %w", err)
+		}
+		r.Golden = nil
+		updated.Written = append(updated.Written, r.Case.Golden)
+	}
+	if !prune {
+		updated.Stale = stale
+		return updated, nil
 	}
 	for _, path := range stale {
-		if err := updated.remove(path, prune); err != nil {
-			return updated, err
+		if err := os.Remove(path); err != nil {
+			return updated, fmt.Errorf("removing a golden file: %w", err)
 		}
+		updated.Removed = append(updated.Removed, path)
 	}
 	return updated, nil
-}
-
-func (u *Updated) put(r *Result, prune bool) error {
-	if len(r.Content) == 0 {
-		if prune {
-			r.Golden = nil
-		}
-		return u.remove(r.Case.Golden, prune)
-	}
-	r.Golden = nil
-	if err := whole.WriteDeep(r.Case.Golden, r.Content); err != nil {
-		return fmt.Errorf("writing a golden file: %w", err)
-	}
-	u.Written = append(u.Written, r.Case.Golden)
-	return nil
-}
-
-func (u *Updated) remove(path string, prune bool) error {
-	if !prune {
-		u.Stale = append(u.Stale, path)
-		return nil
-	}
-	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("removing a golden file: %w", err)
-	}
-	u.Removed = append(u.Removed, path)
-	return nil
 }
 
 // hold compares the golden file of the case with its content, byte for byte.

@@ -38,33 +38,71 @@ type Found struct {
 // Find finds the tests below files and folders, sorted by the order of the paths and then by name. The error wraps
 // ErrNoTests, is one of the file system, or is source.Findings with all mistakes in the files.
 func Find(kinds []Kind, paths ...string) (*Found, error) {
-	f := finder{kinds: kinds, seen: map[string]bool{}}
-	for _, path := range paths {
-		if err := f.path(filepath.Clean(path)); err != nil {
-			return nil, fmt.Errorf("finding tests: %w", err)
-		}
-	}
-	if err := f.findings.Err(); err != nil {
-		return nil, err
-	}
-	if len(f.found.Cases) == 0 {
-		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %s", ErrNoTests, strings.Join(paths, ", "), tables(kinds))
-	}
-	held := map[string]bool{}
-	for _, c := range f.found.Cases {
-		held[c.Golden] = true
-	}
-	f.found.Stale = slices.DeleteFunc(f.found.Stale, func(path string) bool { return held[path] })
-	return &f.found, nil
-}
-
-// tables returns the kinds of tables.
-func tables(kinds []Kind) string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
 		names[i] = kind.Name()
 	}
-	return strings.Join(names, " or ")
+	var findings source.Findings
+	found, seen, held := &Found{}, map[string]bool{}, map[string]bool{} // paths may overlap
+	for _, path := range paths {
+		path = filepath.Clean(path)
+		files, err := manifest.Below(path, folder.IsYAML)
+		for _, name := range files {
+			var suites []*Suite
+			if suites, err = read(kinds, name); err != nil {
+				break
+			}
+			if name == path && len(suites) == 0 {
+				err = fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, strings.Join(names, " or "))
+			}
+			for _, s := range suites {
+				if !seen[name] {
+					found.Cases, found.Stale, findings = append(found.Cases, s.Cases...), append(found.Stale, s.Held...), append(findings, s.Findings...)
+				}
+			}
+			seen[name] = true
+		}
+		if err != nil {
+			return nil, fmt.Errorf("finding tests: %w", err)
+		}
+	}
+	if err := findings.Err(); err != nil {
+		return nil, err
+	}
+	if len(found.Cases) == 0 {
+		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %s", ErrNoTests, strings.Join(paths, ", "), strings.Join(names, " or "))
+	}
+	for _, c := range found.Cases {
+		held[c.Golden] = true
+	}
+	found.Stale = slices.DeleteFunc(found.Stale, func(path string) bool { return held[path] })
+	return found, nil
+}
+
+// read reads the tables of a file, one Suite for each; other documents are no tests.
+func read(kinds []Kind, path string) ([]*Suite, error) {
+	data, err := Read(path)
+	if err != nil || !slices.ContainsFunc(kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Name())) }) {
+		return nil, err
+	}
+	nodes, findings := source.Parse(source.File{Name: path, Data: data})
+	if len(findings) > 0 {
+		return []*Suite{{Findings: findings}}, nil
+	}
+	var suites []*Suite
+	for _, node := range nodes {
+		for _, kind := range kinds {
+			if written := node.Get("kind"); written.Absent() || written.Value != kind.Name() {
+				continue
+			}
+			suite := kind.Table(node)
+			for _, c := range suite.Cases {
+				c.kind = kind
+			}
+			suites = append(suites, suite)
+		}
+	}
+	return suites, nil
 }
 
 // Only keeps the cases with a matching ID. The result has no stale files. It fails with ErrNoTests if none matches.
@@ -74,71 +112,6 @@ func (f *Found) Only(pattern *regexp.Regexp) (*Found, error) {
 		return nil, fmt.Errorf("%w match %q; there are %d, such as %s", ErrNoTests, pattern, len(f.Cases), f.Cases[0].ID())
 	}
 	return &Found{Cases: chosen}, nil
-}
-
-type finder struct {
-	kinds    []Kind
-	found    Found
-	findings source.Findings
-	// seen are the files that were read: paths may overlap.
-	seen map[string]bool
-}
-
-func (f *finder) path(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	files := []string{path}
-	if info.IsDir() {
-		if files, err = manifest.Below(path, folder.IsYAML); err != nil {
-			return err
-		}
-	}
-	for _, name := range files {
-		some, err := f.file(name)
-		if err != nil {
-			return err
-		}
-		if !some && !info.IsDir() {
-			return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
-		}
-	}
-	return nil
-}
-
-// file reads the tables of a file, and reports whether there are any; other documents are no tests.
-func (f *finder) file(path string) (some bool, err error) {
-	data, err := Read(path)
-	if err != nil || !slices.ContainsFunc(f.kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Name())) }) {
-		return false, err
-	}
-	if f.seen[path] {
-		return true, nil
-	}
-	f.seen[path] = true
-	nodes, findings := source.Parse(source.File{Name: path, Data: data})
-	if len(findings) > 0 {
-		f.findings = append(f.findings, findings...)
-		return true, nil
-	}
-	for _, node := range nodes {
-		written := node.Get("kind")
-		for _, kind := range f.kinds {
-			if written.Absent() || written.Value != kind.Name() {
-				continue
-			}
-			suite := kind.Table(node)
-			for _, c := range suite.Cases {
-				c.kind = kind
-			}
-			f.found.Cases = append(f.found.Cases, suite.Cases...)
-			f.found.Stale = append(f.found.Stale, suite.Held...)
-			f.findings = append(f.findings, suite.Findings...)
-			some = true
-		}
-	}
-	return some, nil
 }
 
 // nearestProfile returns the profile.yaml in a folder or its nearest ancestor with one.

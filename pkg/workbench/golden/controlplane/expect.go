@@ -287,15 +287,8 @@ func listOf(node source.Node) []source.Node {
 	return []source.Node{node}
 }
 
-// refuseUnknown refuses a name that must be missing if it is not one of the known names and not in the profile: it may be
-// misspelled, and the expectation would always hold.
-func (c *compiler) refuseUnknown(key source.Node, field, name string, known []string, format string, arguments ...any) {
-	if !slices.Contains(known, name) && !c.profile.mentions(name) {
-		c.refuse(key, field, "%s%s", fmt.Sprintf(format, arguments...), source.Suggest(name, known))
-	}
-}
-
-const writtenByNobody = "neither Gardener nor the profile writes %s"
+// writtenByNobody is about a name that must be missing: it may be misspelled, and the expectation would always hold.
+const writtenByNobody = "neither Gardener nor the profile writes "
 
 // checkName refuses the unknown name of a missing value.
 func (c *compiler) checkName(kind, field string, key source.Node) {
@@ -307,11 +300,11 @@ func (c *compiler) checkName(kind, field string, key source.Node) {
 	switch kind {
 	case "flags", "mapFlags", "listFlags":
 		if _, former := kubeflags.Former(component, name); hasFlags && !former {
-			c.refuseUnknown(key, field, name, ofVersions(component, kubeflags.Flags), "%s has no flag --%s", component, name)
+			c.checkKnown(key, field, component+" has no flag --"+name, ofVersions(component, kubeflags.Flags))
 		}
 	case "featureGates":
 		if hasFlags {
-			c.refuseUnknown(key, field, name, ofVersions(component, kubeflags.Gates), "%s has no feature gate %s", component, name)
+			c.checkKnown(key, field, component+" has no feature gate "+name, ofVersions(component, kubeflags.Gates))
 		}
 	case "env":
 		var known []string
@@ -319,7 +312,7 @@ func (c *compiler) checkName(kind, field string, key source.Node) {
 		for _, one := range names {
 			known = append(known, fmt.Sprint(one))
 		}
-		c.refuseUnknown(key, field, name, known, "neither Gardener nor the profile sets an environment variable %q", name)
+		c.checkKnown(key, field, fmt.Sprintf("neither Gardener nor the profile sets an environment variable %q", name), known)
 	case "configuration":
 		first, known := pathOf(name)[0].Key, ofVersions("", kubeflags.Fields)
 		if !slices.Contains(known, first) {
@@ -328,6 +321,15 @@ func (c *compiler) checkName(kind, field string, key source.Node) {
 	case "fields":
 		c.checkField(key, field, c.samples(), pathOf(name))
 	}
+}
+
+// checkKnown refuses a key that is neither one of the known names nor in the profile.
+func (c *compiler) checkKnown(key source.Node, field, message string, known []string) bool {
+	ok := slices.Contains(known, key.Value) || c.profile.mentions(key.Value)
+	if !ok {
+		c.refuse(key, field, "%s%s", message, source.Suggest(key.Value, known))
+	}
+	return ok
 }
 
 // ofVersions returns the names that any version of Kubernetes has.
@@ -351,7 +353,7 @@ func (c *compiler) checkField(key source.Node, field string, objects []any, path
 	if first && golden.Follow(objects[0], pathOf("spec").With(rest[0].Key)) != nil {
 		hint = fmt.Sprintf(" (did you mean %q?)", "spec."+path.String())
 	}
-	c.refuse(key, field, writtenByNobody+"%s", "the field "+path.String(), hint)
+	c.refuse(key, field, writtenByNobody+"the field %s%s", path, hint)
 }
 
 // checkOption refuses a missing option if no unit of Gardener or the profile has the section or the option.
@@ -359,18 +361,14 @@ func (c *compiler) checkOption(section, option source.Node, field string, units 
 	sections, options := []string{"Unit", "Service", "Install"}, []string{}
 	for _, unit := range units {
 		content, _ := golden.Follow(unit, pathOf("content")).(string)
-		parsed, err := systemd.Parse(content)
-		if err != nil {
-			continue
-		}
-		for _, name := range parsed.Sections() {
-			sections, options = append(sections, name), append(options, parsed.Options(name)...)
+		if parsed, err := systemd.Parse(content); err == nil {
+			for _, name := range parsed.Sections() {
+				sections, options = append(sections, name), append(options, parsed.Options(name)...)
+			}
 		}
 	}
-	before := len(c.findings)
-	c.refuseUnknown(section, field+section.Value, section.Value, sections, writtenByNobody, fmt.Sprintf("a section %q", section.Value))
-	if len(c.findings) == before {
-		c.refuseUnknown(option, field+section.Value+"."+option.Value, option.Value, options, writtenByNobody, fmt.Sprintf("an option %q", option.Value))
+	if c.checkKnown(section, field+section.Value, fmt.Sprintf(writtenByNobody+"a section %q", section.Value), sections) {
+		c.checkKnown(option, field+section.Value+"."+option.Value, fmt.Sprintf(writtenByNobody+"an option %q", option.Value), options)
 	}
 }
 
