@@ -335,15 +335,12 @@ func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld b
 	return findings
 }
 
-func patchOf(nodes []source.Node) (jsonpatch.Patch, error) {
-	operations := make([]json.RawMessage, len(nodes))
-	for i, node := range nodes {
-		var err error
-		if operations[i], err = golden.JSON(node); err != nil {
-			return nil, err
-		}
+func patchOf(operations []source.Node) (jsonpatch.Patch, error) {
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, one := range operations {
+		list.Content = append(list.Content, one.Node)
 	}
-	raw, err := json.Marshal(operations)
+	raw, err := golden.JSON(source.Node{Node: list})
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ import (
 	profiles "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -65,7 +66,7 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 		test := c.Test.(*caseTest)
 		if program, err := test.program(); err == nil {
 			test.input.Options.Provider = cmp.Or(test.input.Options.Provider, program.provider)
-			test.build(ctx)
+			_, _ = snapshot.Build(ctx, test.input, &t.planes) // it records the control planes; Run reports errors
 		}
 	}
 	return t.planes.generate(ctx, t.generator)
@@ -222,15 +223,6 @@ func (p *program) list() {
 	}
 }
 
-// covered returns the rules with those applied that have one of the positions.
-func (p *program) covered(applied map[source.Position]bool) []golden.Rule {
-	rules := slices.Clone(p.rules)
-	for i := range rules {
-		rules[i].Applied = applied[rules[i].At]
-	}
-	return rules
-}
-
 // caseTest is the test of a case with one shoot of one Kubernetes version.
 type caseTest struct {
 	at      source.Node
@@ -243,28 +235,21 @@ type caseTest struct {
 	expected []expectation
 	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml), or empty.
 	form string
-
-	snapshots []*snapshot.Snapshot
-}
-
-// build builds the snapshots. It fails with errPlanned if control planes must be generated first.
-func (test *caseTest) build(ctx context.Context) (err error) {
-	test.snapshots, err = snapshot.Build(ctx, test.input, test.planes)
-	return err
 }
 
 // Run implements golden.Test.
 func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	program, err := test.program()
-	if err == nil && test.snapshots == nil {
-		err = test.build(ctx)
-	}
 	if err != nil {
 		return golden.Outcome{}, err
 	}
-	defer func() { test.snapshots = nil }() // there may be thousands of tests
-	r := &run{caseTest: test, program: program, covered: map[source.Position]bool{}, edited: map[int]bool{}}
-	for _, s := range test.snapshots {
+	snapshots, err := snapshot.Build(ctx, test.input, test.planes)
+	if err != nil {
+		return golden.Outcome{}, err
+	}
+	r := &run{caseTest: test, program: program, edited: map[int]bool{}}
+	r.outcome.Rules = slices.Clone(program.rules)
+	for _, s := range snapshots {
 		if err := r.admit(ctx, s); err != nil {
 			return golden.Outcome{}, err
 		}
@@ -281,7 +266,6 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		}
 		r.outcome.Content = []byte(text)
 	}
-	r.outcome.Rules = r.program.covered(r.covered)
 	return r.outcome, ctx.Err()
 }
 
@@ -291,8 +275,6 @@ type run struct {
 
 	program *program
 	objects []*object
-	// covered are the positions of the rules that were applied to an object.
-	covered map[source.Position]bool
 	// edited has the indexes of the edits that changed an object.
 	edited  map[int]bool
 	outcome golden.Outcome
@@ -317,9 +299,16 @@ func (r *run) fail(at source.Node, subject string, f golden.Failure) {
 func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 	objects := slices.Concat(s.Objects, r.more)
 	for i, m := range objects {
-		o := &object{Object: m, snapshot: s, program: r.program.Program, purpose: purposeOf(m), old: s.Old[snapshot.OldKey(m)]}
+		o := &object{Object: m, snapshot: s, program: r.program.Program, old: s.Old[snapshot.OldKey(m)]}
 		if i >= len(s.Objects) && o.Namespace == "" {
 			o.Namespace = s.Namespace().Name
+		}
+		if o.Kind == "OperatingSystemConfig" {
+			parsed, err := document.Parse(o.JSON)
+			if err != nil {
+				return fmt.Errorf("reading %s: %w", o, err)
+			}
+			o.purpose = parsed.OriginalText("spec", "purpose")
 		}
 		if err := r.edit(o); err != nil {
 			return err
@@ -328,8 +317,9 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 			return err
 		}
 		for _, a := range o.applied {
-			if a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied {
-				r.covered[a.Position] = true
+			at := slices.IndexFunc(r.program.rules, func(rule golden.Rule) bool { return rule.At == a.Position })
+			if at >= 0 && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied) {
+				r.outcome.Rules[at].Applied = true
 			}
 		}
 		if o.denied == nil {
@@ -441,20 +431,6 @@ type object struct {
 	applied  []mutation.Applied
 	denied   *mutation.Failure
 	rendered *render.Change
-}
-
-// purposeOf returns the purpose of an OperatingSystemConfig, or an empty string for other objects.
-func purposeOf(o manifest.Object) string {
-	if o.Kind != "OperatingSystemConfig" {
-		return ""
-	}
-	var m struct {
-		Spec struct {
-			Purpose string `json:"purpose"`
-		} `json:"spec"`
-	}
-	_ = json.Unmarshal(o.JSON, &m) // it is an object, and one without a purpose has none
-	return m.Spec.Purpose
 }
 
 func (o *object) garden() bool { return o.snapshot.Namespace().Name == target.GardenNamespace }
