@@ -188,9 +188,10 @@ func (t *Tree) writeMap(ctx context.Context, vars interpreter.Activation, out *b
 // Known returns the constant parts of the value in the form of encoding/json; computed parts are nil.
 func (t *Tree) Known() any {
 	switch {
-	case t.literal != nil:
+	case t.Constant():
 		var value any
-		if json.Unmarshal(t.literal, &value) != nil {
+		raw, err := t.JSON(context.Background(), nil)
+		if err != nil || json.Unmarshal(raw, &value) != nil {
 			return nil
 		}
 		return value

@@ -22,8 +22,9 @@ func join(path, key string) string {
 
 // Position is a place in a file; Line and Column count from 1, and 0 means that it is not known.
 type Position struct {
-	File         string
-	Line, Column int
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // String writes the position as file:line:column, without the parts that are not known.

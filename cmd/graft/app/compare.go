@@ -21,7 +21,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
@@ -34,14 +33,7 @@ type compareOptions struct {
 	manifests []string
 	live      liveFlags
 	namespace string
-	output    comparisonFlags
-}
-
-// comparisonFlags say how a comparison is written.
-type comparisonFlags struct {
-	outputFlags
-	context  int
-	exitCode bool
+	output    differenceFlags
 }
 
 func newCompareCommand(s *Streams) *cobra.Command {
@@ -87,9 +79,7 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
 	o.live.addTo(set)
 	set.StringVarP(&o.namespace, "namespace", "n", "", "with --live: namespace of the control plane (default: all)")
 	o.profiles.addInstallationTo(set)
-	o.output.addTo(command, render.Differences())
-	set.IntVarP(&o.output.context, "context", "U", 1, "number of lines to show around changed ones")
-	set.BoolVar(&o.output.exitCode, "exit-code", false, "exit with status 1 if there are differences")
+	o.output.addTo(command, "differences")
 	_ = command.RegisterFlagCompletionFunc("variants", fixed(compare.Variants()...))
 	return command
 }
@@ -110,25 +100,16 @@ func (o *compareOptions) run(ctx context.Context, s *Streams, oldName, newName s
 	var result *compare.Result
 	if o.live.enabled {
 		result, err = o.live.compare(ctx, s, o.namespace, before, after, options)
-	} else {
-		result, err = o.compare(ctx, s, before, after, options)
+	} else if options.Snapshots, err = o.read(ctx, s, before, after); err == nil {
+		meter := newMeter(s, "shoot")
+		options.Progress = meter.step
+		result, err = compare.Run(ctx, options)
+		meter.done()
 	}
 	if err != nil {
 		return err
 	}
-	return o.output.write(s, result)
-}
-
-// compare compares on generated control planes, or on manifests.
-func (o *compareOptions) compare(ctx context.Context, s *Streams, before, after *loaded, options compare.Options) (*compare.Result, error) {
-	var err error
-	if options.Snapshots, err = o.read(ctx, s, before, after); err != nil {
-		return nil, err
-	}
-	meter := newMeter(s, "shoot")
-	defer meter.done()
-	options.Progress = meter.step
-	return compare.Run(ctx, options)
+	return o.output.writeComparison(s, result)
 }
 
 // side reads and compiles the profiles of one side.
@@ -188,22 +169,20 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 	return snapshots, nil
 }
 
-// write writes the result and returns the error that determines the exit status.
-func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
-	style := s.style()
-	if style.Context = f.context; f.context == 0 {
-		style.Context = -1
-	}
-	if err := f.to(s, style, result.Write); err != nil {
+// writeComparison writes the result and returns the error that determines the exit status.
+func (f *differenceFlags) writeComparison(s *Streams, result *compare.Result) error {
+	if err := f.to(s, f.style(s), result.Write); err != nil {
 		return err
 	}
-	if denied := result.Count(compare.NewlyDenied); denied > 0 {
+	denied := result.Count(compare.NewlyDenied)
+	switch {
+	case denied > 0:
 		return found{counted(denied, "object is newly denied", "objects are newly denied")}
-	}
-	if err := incomplete(result); err != nil {
-		return err
-	}
-	if f.exitCode && result.Differs() {
+	case result.Count(compare.Unknown) > 0:
+		return errors.New("some objects could not be compared")
+	case result.Incomplete:
+		return errors.New("some control planes could not be read")
+	case f.exitCode && result.Differs():
 		return found{}
 	}
 	return nil
@@ -265,7 +244,10 @@ func among(given *pflag.FlagSet, names ...string) []string {
 type live struct {
 	seed   *seed.Seed
 	planes []*seed.Plane
-	notes  []string
+	// snapshots are those of the readable control planes; incomplete reports that the notes name others.
+	snapshots  []*snapshot.Snapshot
+	incomplete bool
+	notes      []string
 }
 
 // read reads one control plane, or all those with rules in the programs if no namespace is given.
@@ -289,37 +271,22 @@ func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, prog
 	if len(planes) == 1 && planes[0].Err != nil {
 		return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), planes[0].Err)
 	}
-	return &live{seed: connected, planes: planes}, nil
-}
-
-// snapshots returns the snapshots of the readable control planes.
-func (l *live) snapshots() []*snapshot.Snapshot {
-	var snapshots []*snapshot.Snapshot
-	for _, plane := range l.planes {
-		if plane.Err == nil {
-			snapshots = append(snapshots, plane.Snapshot)
-		}
-	}
-	return snapshots
-}
-
-// unread names the unreadable control planes.
-func (l *live) unread() []string {
-	var notes []string
-	for _, plane := range l.planes {
+	l := &live{seed: connected, planes: planes}
+	for _, plane := range planes {
 		if plane.Err != nil {
-			notes = append(notes, fmt.Sprintf("%s could not be read: %v", plane.Name, plane.Err))
+			l.incomplete, l.notes = true, append(l.notes, fmt.Sprintf("%s could not be read: %v", plane.Name, plane.Err))
+			continue
 		}
+		l.snapshots = append(l.snapshots, plane.Snapshot)
 	}
-	return notes
+	return l, nil
 }
 
 // run compares two sides on the control planes and reports missing data.
 func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare.Result, error) {
 	meter := newMeter(s, "control plane")
-	o.Snapshots, o.Progress, o.Parallel = l.snapshots(), meter.step, liveParallel
-	unread := l.unread()
-	o.Notes, o.Incomplete = slices.Concat(unread, l.notes), len(unread) > 0
+	o.Snapshots, o.Notes, o.Incomplete = l.snapshots, l.notes, l.incomplete
+	o.Progress, o.Parallel = meter.step, liveParallel
 	result, err := compare.Run(ctx, o)
 	meter.done()
 	return result, err
@@ -333,16 +300,11 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 	if len(manifests) > 0 {
 		return errors.New("--live reads the objects of a seed: remove the manifests from the command")
 	}
-	output := comparisonFlags{outputFlags: o.output, context: o.context, exitCode: o.exitCode}
-	output.formats = render.Differences()
-	if err := output.check(); err != nil {
-		return fmt.Errorf("--output with --live: %w", err)
-	}
 	result, err := f.diff(ctx, s, o.snapshots.options.Namespace, profiles, o.profiles.compile)
 	if err != nil {
 		return err
 	}
-	return output.write(s, result)
+	return o.output.writeComparison(s, result)
 }
 
 // diff compares the objects in the seed, or the result of the installed webhooks, with the result of the profiles.
@@ -433,15 +395,4 @@ func (l *live) others(programs ...*mutation.Program) []string {
 		}
 	}
 	return found
-}
-
-// incomplete returns an error if the result is incomplete.
-func incomplete(l *compare.Result) error {
-	if unknown := l.Count(compare.Unknown); unknown > 0 {
-		return errors.New("some objects could not be compared")
-	}
-	if l.Incomplete {
-		return errors.New("some control planes could not be read")
-	}
-	return nil
 }

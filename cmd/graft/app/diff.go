@@ -22,9 +22,29 @@ type diffOptions struct {
 	profiles  profileFlags
 	snapshots snapshotFlags
 	live      liveFlags
-	output    outputFlags
-	context   int
-	exitCode  bool
+	output    differenceFlags
+}
+
+// differenceFlags say how differences are written.
+type differenceFlags struct {
+	outputFlags
+	context  int
+	exitCode bool
+}
+
+// addTo defines the flags. what names the differences in the description of --exit-code.
+func (f *differenceFlags) addTo(command *cobra.Command, what string) {
+	f.outputFlags.addTo(command, render.Differences())
+	command.Flags().IntVarP(&f.context, "context", "U", 1, "number of lines to show around changed ones")
+	command.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with status 1 if there are "+what)
+}
+
+func (f *differenceFlags) style(s *Streams) render.Style {
+	style := s.style()
+	if style.Context = f.context; f.context == 0 {
+		style.Context = -1
+	}
+	return style
 }
 
 func newDiffCommand(s *Streams) *cobra.Command {
@@ -57,9 +77,7 @@ Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denie
 	o.snapshots.addTo(set)
 	o.live.addTo(set)
 	o.live.addDryRunTo(set)
-	o.output.addTo(command, render.Differences())
-	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
-	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 if there are changes")
+	o.output.addTo(command, "changes")
 	return command
 }
 
@@ -87,10 +105,7 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 			return err
 		}
 	}
-	style := s.style()
-	if style.Context = o.context; o.context == 0 {
-		style.Context = -1
-	}
+	style := o.output.style(s)
 	setHeadings(&style, profiles, snapshots)
 	changes, err := admit(command.Context(), profiles, snapshots)
 	if err != nil {
@@ -165,7 +180,7 @@ func (o *diffOptions) status(changes []*render.Change) error {
 	switch {
 	case denied > 0:
 		return found{counted(denied, "object is denied", "objects are denied")}
-	case o.exitCode && changed > 0:
+	case o.output.exitCode && changed > 0:
 		return found{}
 	}
 	return nil

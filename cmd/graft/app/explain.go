@@ -135,7 +135,7 @@ func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded)
 	if err != nil {
 		return nil, err
 	}
-	return planes.snapshots(), nil
+	return planes.snapshots, nil
 }
 
 // having returns the control planes with the named object, and the object in each. If there is none, it returns the

@@ -28,7 +28,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
@@ -292,7 +291,7 @@ func setHeadings(style *render.Style, profiles *loaded, snapshots []*snapshot.Sn
 		verb = "change"
 	}
 	style.Title = "What " + subject + " " + verb
-	style.About = []report.Fact{{Name: "Profiles", Value: strings.Join(profiles.files(), ", ")}, {Name: "Shoots", Value: strings.Join(titles, "; ")}}
+	style.About = []render.Fact{{Name: "Profiles", Value: strings.Join(profiles.files(), ", ")}, {Name: "Shoots", Value: strings.Join(titles, "; ")}}
 	if len(names) == 1 {
 		style.About[0].Name = "Profile"
 	}

@@ -52,8 +52,7 @@ creates them.`,
 }
 
 func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
-	format, err := render.Find(o.output.formats, o.output.format)
-	if err != nil {
+	if err := o.output.check(); err != nil {
 		return err
 	}
 	profiles, err := o.load()
@@ -68,21 +67,7 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 	if err != nil {
 		return err
 	}
-	style := s.style()
-	setHeadings(&style, profiles, snapshots)
-	if format.Whole {
-		return o.writeObjects(s, style, changes)
-	}
-	if err := o.output.write(s, style, changes); err != nil {
-		return err
-	}
-	missed(s, changes)
-	for _, change := range changes {
-		if change.Denied != nil {
-			return found{}
-		}
-	}
-	return nil
+	return o.write(s, changes)
 }
 
 // load returns the profiles; none with --without-profile.
@@ -94,8 +79,8 @@ func (o *renderOptions) load() (*loaded, error) {
 	return &loaded{Program: program}, err
 }
 
-// writeObjects writes the admitted objects, and reports missing ones.
-func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*render.Change) error {
+// write writes the admitted objects, and reports missing ones.
+func (o *renderOptions) write(s *Streams, changes []*render.Change) error {
 	var admitted []*render.Change
 	hidden := 0
 	for _, change := range changes {
@@ -108,7 +93,7 @@ func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*
 		}
 		admitted = append(admitted, change)
 	}
-	if err := o.output.write(s, style, admitted); err != nil {
+	if err := o.output.write(s, s.style(), admitted); err != nil {
 		return err
 	}
 	if hidden > 0 {

@@ -170,8 +170,6 @@ func writeTerm(out *strings.Builder, term explanation.ExplainedTerm, depth int) 
 		value = "not evaluated"
 	case term.Failed != "":
 		value = "failed: " + term.Failed
-	case term.From != nil:
-		value = "(from Secret " + strings.Join(term.From, ", ") + ")"
 	}
 	fmt.Fprintf(out, "%s%s %s → %s\n", strings.Repeat("  ", depth), term.Item, term.Text, value)
 	for _, below := range append(term.Terms, term.Each...) {

@@ -66,9 +66,15 @@ type Matrix struct {
 // Options returns the options of all shoots of the matrix, ordered by provider and version. Errors wrap ErrVariant or
 // snapshot.ErrVersion.
 func (m Matrix) Options() ([]snapshot.Options, error) {
-	versions, err := m.versions()
-	if err != nil {
-		return nil, err
+	versions := slices.Clone(m.Versions)
+	if len(versions) == 0 {
+		versions = snapshot.Versions()
+	}
+	for i, wanted := range versions {
+		var err error
+		if versions[i], err = snapshot.Known(wanted); err != nil {
+			return nil, err
+		}
 	}
 	chosen := m.Variants
 	if chosen == nil {
@@ -97,21 +103,6 @@ func (m Matrix) Options() ([]snapshot.Options, error) {
 		}
 	}
 	return all, nil
-}
-
-// versions completes versions without a patch.
-func (m Matrix) versions() ([]string, error) {
-	if len(m.Versions) == 0 {
-		return snapshot.Versions(), nil
-	}
-	versions := make([]string, len(m.Versions))
-	for i, wanted := range m.Versions {
-		var err error
-		if versions[i], err = snapshot.Known(wanted); err != nil {
-			return nil, err
-		}
-	}
-	return versions, nil
 }
 
 // apply makes the options those of a variant.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
 // Result holds the differences between two sides.
@@ -41,6 +40,8 @@ type Group struct {
 	// object.
 	Shoots []string
 	Among  int
+
+	subject string
 }
 
 // Differs reports whether the sides differ in any object that both could be asked about.
@@ -63,7 +64,6 @@ func (r *Result) Count(v Verdict) int {
 func gather(o Options, found [][]outcome) *Result {
 	r := &Result{Incomplete: o.Incomplete, options: o}
 	groups, having := map[string]*Group{}, map[string]int{}
-	subjects := map[*Group]string{}
 	for i, s := range o.Snapshots {
 		r.Shoots = append(r.Shoots, s.Title)
 		seen := map[string]bool{}
@@ -80,9 +80,9 @@ func gather(o Options, found [][]outcome) *Result {
 			key := out.key(subject)
 			g := groups[key]
 			if g == nil {
-				g = &Group{Verdict: out.verdict, Change: out.change, Effects: out.effects}
+				g = &Group{Verdict: out.verdict, Change: out.change, Effects: out.effects, subject: subject}
 				_, g.Change.Name, _ = strings.Cut(subject, " ")
-				groups[key], subjects[g] = g, subject
+				groups[key] = g
 				r.Groups = append(r.Groups, g)
 			}
 			if !slices.Contains(g.Shoots, s.Title) {
@@ -90,8 +90,8 @@ func gather(o Options, found [][]outcome) *Result {
 			}
 		}
 	}
-	for g, subject := range subjects {
-		g.Among = having[subject]
+	for _, g := range r.Groups {
+		g.Among = having[g.subject]
 	}
 	slices.SortStableFunc(r.Groups, func(a, b *Group) int {
 		return cmp.Or(
@@ -133,8 +133,8 @@ func (r *Result) Write(w io.Writer, format render.Format, style render.Style) er
 	style.File = r.file(style.File)
 	style.Title = "Changes by the new version of the profiles"
 	style.About = append(style.About,
-		report.Fact{Name: "OLD", Value: r.options.OldName}, report.Fact{Name: "NEW", Value: r.options.NewName},
-		report.Fact{Name: "Compared", Value: fmt.Sprintf("%s in %s", report.Count(r.Objects, "object"), r.shoots())})
+		render.Fact{Name: "OLD", Value: r.options.OldName}, render.Fact{Name: "NEW", Value: r.options.NewName},
+		render.Fact{Name: "Compared", Value: fmt.Sprintf("%s in %s", render.Count(r.Objects, "object"), r.shoots())})
 	style.Head = true
 	style.Notes = r.options.Notes
 	changes := make([]*render.Change, len(r.Groups))
@@ -168,7 +168,7 @@ func (r *Result) shoots() string {
 	if len(r.Shoots) == 1 {
 		return "1 shoot: " + r.Shoots[0]
 	}
-	return report.Count(len(r.Shoots), "shoot")
+	return render.Count(len(r.Shoots), "shoot")
 }
 
 // file returns how a profile's file is called: with its side where only one side has it.

@@ -64,10 +64,10 @@ func (i Identity) String() string { return i.Kind + " " + i.Name }
 type Rule struct {
 	Profile string `json:"profile"`
 	// Name is the name of the rule with its item.
-	Name     string    `json:"name"`
-	Set      string    `json:"set"`
-	Target   string    `json:"target"`
-	Position *Position `json:"position"`
+	Name     string          `json:"name"`
+	Set      string          `json:"set"`
+	Target   string          `json:"target"`
+	Position source.Position `json:"position"`
 	// Operation is the operation of the rule, such as flags.
 	Operation string `json:"operation"`
 	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty if the object was denied
@@ -77,27 +77,9 @@ type Rule struct {
 	// applied.
 	Reason string `json:"reason,omitempty"`
 	// When is the condition with its terms; absent for a rule without, and for one that was skipped before.
-	When    *Term  `json:"when,omitempty"`
-	ForEach []Term `json:"forEach,omitempty"`
-	Steps   []Step `json:"steps,omitempty"`
-}
-
-// Term is a part of a condition with its value.
-type Term struct {
-	Text     string    `json:"text"`
-	Position *Position `json:"position,omitempty"`
-	// Value is the value of the term, or the replacement for a value from a Secret.
-	Value string `json:"value,omitempty"`
-	// Failed is the error of the evaluation. NotEvaluated reports that another part had already decided.
-	Failed       string `json:"failed,omitempty"`
-	NotEvaluated bool   `json:"notEvaluated,omitempty"`
-	// Terms are the parts that had a say in it.
-	Terms []Term `json:"terms,omitempty"`
-	// Each has, for a macro such as exists, the value of its condition for each item up to the deciding one; More
-	// counts the omitted items. Item is the name of such a term's item.
-	Each []Term `json:"each,omitempty"`
-	More int    `json:"more,omitempty"`
-	Item string `json:"item,omitempty"`
+	When    *explanation.ExplainedTerm  `json:"when,omitempty"`
+	ForEach []explanation.ExplainedTerm `json:"forEach,omitempty"`
+	Steps   []Step                      `json:"steps,omitempty"`
 }
 
 // Step is one place that a rule writes.
@@ -109,24 +91,9 @@ type Step struct {
 	// Overridden is the later rule that writes the place differently, so that this one does not.
 	Overridden string `json:"overridden,omitempty"`
 	// Lines are those that the step changed; none where the object was so already, or the step was not made.
-	Lines []Edit `json:"lines,omitempty"`
+	Lines []render.LineEdit `json:"lines,omitempty"`
 
 	applied bool
-}
-
-// Line is a line of the object.
-type Line struct {
-	Path string `json:"path"`
-	Text string `json:"text"`
-
-	depth int
-}
-
-// Edit is a line that a step added or removed.
-type Edit struct {
-	// Op is add or remove.
-	Op string `json:"op"`
-	Line
 }
 
 // Lookup is a lookup that found nothing.
@@ -137,9 +104,6 @@ type Lookup struct {
 	Object string `json:"object"`
 	Reason string `json:"reason"`
 }
-
-// Position is a place in a file; lines and columns count from 1.
-type Position = render.Position
 
 // Of explains an object, given as JSON: it calls the matching registrations of the program as kube-apiserver does. It
 // fails if the JSON is not an object; a denied object is explained as well.
@@ -156,25 +120,19 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{}, sets: map[string]bool{},
 		Object: Identity{change.APIVersion, change.Kind, change.Namespace, change.Name},
 	}
-	r := reader{object: o, redact: change.MessageRedactor(), hide: change.LineRedactor(), lines: map[*byte][]render.Line{}}
-	group, version, found := strings.Cut(change.APIVersion, "/")
-	if !found {
-		group, version = "", group
-	}
+	r := reader{object: o, redact: change.MessageRedactor(), hide: change.LineRedactor()}
 	current, selected := object, false
 	for _, registration := range p.Registrations() {
 		if !registration.Selects(a.Namespace, a.Labels) {
 			continue
 		}
 		selected = true
-		if !registration.Has(group, change.Kind, change.Name) {
+		request := change.Request(registration, a, current)
+		if !registration.Has(request.Group, change.Kind, change.Name) {
 			o.Elsewhere += rulesOf(p, registration)
 			continue
 		}
-		explained, err := explanation.Of(ctx, p, mutation.Request{
-			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: a.Operation, Namespace: a.Namespace,
-			Name: change.Name, Group: group, Version: version, Kind: change.Kind, Object: current, OldObject: a.Old,
-		}, source)
+		explained, err := explanation.Of(ctx, p, request, source)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +143,7 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		}
 	}
 	if len(o.Rules) == 0 && o.Note == "" {
-		o.Note = unregistered(p, group, change.Kind, change.Name)
+		o.Note = unregistered(p, change)
 	}
 	if !selected {
 		o.Note = unselected(p, a)
@@ -205,10 +163,10 @@ func rulesOf(p *mutation.Program, r mutation.Registration) int {
 }
 
 // unregistered returns the reason why the rules for an object are not called, or an empty string if there are no rules.
-func unregistered(p *mutation.Program, group, kind, name string) string {
+func unregistered(p *mutation.Program, c *render.Change) string {
 	for _, rule := range p.Rules() {
 		for _, form := range rule.Target.Forms {
-			if kind == "Service" && !rule.Target.Other && form.Is(group, kind, name) {
+			if c.Kind == "Service" && !rule.Target.Other && form.Is("", c.Kind, c.Name) {
 				return "current versions of Gardener do not allow any mutation of the Service of the kube-apiserver"
 			}
 		}
@@ -237,9 +195,6 @@ type reader struct {
 	redact func(string) string
 	// hide hides secret values in a line of the object.
 	hide func(render.Line) render.Line
-	// lines caches the lines of states of the object by the address of their bytes: the state after one step is that
-	// before the next.
-	lines map[*byte][]render.Line
 }
 
 // add adds the effects of one set of webhooks.
@@ -265,12 +220,8 @@ func (r *reader) add(e *explanation.Explanation) {
 
 func (r *reader) rule(e *explanation.ExplainedRule) Rule {
 	rule := Rule{
-		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: position(e.Position), Operation: e.Operation,
-		Outcome: string(e.Outcome), Reason: e.Reason, ForEach: terms(e.ForEach),
-	}
-	if e.When != nil {
-		when := term(*e.When)
-		rule.When = &when
+		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: e.Position, Operation: e.Operation,
+		Outcome: string(e.Outcome), Reason: e.Reason, When: e.When, ForEach: e.ForEach,
 	}
 	if e.Failed != nil {
 		rule.Outcome, rule.Reason = outcomeOf(e), r.redact(withoutRule(e))
@@ -306,65 +257,23 @@ func (r *reader) step(s explanation.ExplainedStep) Step {
 	if s.Before == nil || s.After == nil {
 		return step
 	}
-	blame := render.NewBlame(r.text(s.Before))
-	blame.Advance(render.Author{}, r.text(s.After))
+	before, err := render.Text(s.Before)
+	if err != nil {
+		return step // the object was read before
+	}
+	after, err := render.Text(s.After)
+	if err != nil {
+		return step
+	}
+	blame := render.NewBlame(before)
+	blame.Advance(render.Author{}, after)
 	for _, edit := range blame.Edits() {
-		edit.Line = r.hide(edit.Line)
-		switch edit.Op {
-		case render.Added:
-			step.Lines = append(step.Lines, Edit{"add", line(edit.Line)})
-		case render.Removed:
-			step.Lines = append(step.Lines, Edit{"remove", line(edit.Line)})
+		if edit.Op != render.Same {
+			edit.Line = r.hide(edit.Line)
+			step.Lines = append(step.Lines, render.LineEditOf(edit))
 		}
 	}
 	return step
-}
-
-// text returns the lines of an object, including values from Secrets.
-func (r *reader) text(object []byte) []render.Line {
-	if len(object) == 0 {
-		return nil
-	}
-	if known, ok := r.lines[&object[0]]; ok {
-		return known
-	}
-	lines, err := render.Text(object)
-	if err != nil {
-		lines = nil // it was read before
-	}
-	r.lines[&object[0]] = lines
-	return lines
-}
-
-func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }
-
-func terms(all []explanation.ExplainedTerm) []Term {
-	var out []Term
-	for _, one := range all {
-		out = append(out, term(one))
-	}
-	return out
-}
-
-func term(t explanation.ExplainedTerm) Term {
-	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms),
-		Each: terms(t.Each), More: t.More, Item: t.Item}
-	if t.From != nil {
-		out.Value = fromSecret(t.From...)
-	}
-	return out
-}
-
-// fromSecret returns the replacement for a value from Secrets, as in plans.
-func fromSecret(names ...string) string {
-	return fmt.Sprintf("(from Secret %s)", strings.Join(names, ", "))
-}
-
-func position(p source.Position) *Position {
-	if p == (source.Position{}) {
-		return nil
-	}
-	return &Position{File: p.File, Line: p.Line, Column: p.Column}
 }
 
 // shortKinds lists the short names of kinds in kubectl, in addition to the kind itself and its plural.

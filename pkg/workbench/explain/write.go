@@ -5,7 +5,6 @@
 package explain
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,9 +14,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/explanation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
@@ -49,7 +47,7 @@ const leastWidth = 40
 func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
 // Formats returns the output formats for explanations and pages; the first is for terminals.
-func Formats() []string { return []string{"text", "json", "yaml"} }
+func Formats() []string { return []string{"text", "json"} }
 
 // Write writes a *Page or an *Object in a format. It fails if w cannot be written.
 func (s Style) Write(w io.Writer, format string, what any) error {
@@ -61,22 +59,13 @@ func (s Style) Write(w io.Writer, format string, what any) error {
 			return s.writeObject(w, what.(*Object))
 		}
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
+	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(what); err != nil {
 		return fmt.Errorf("writing as JSON: %w", err)
 	}
-	if format == "yaml" {
-		raw, err := yaml.JSONToYAML(out.Bytes())
-		if err != nil {
-			return fmt.Errorf("writing as YAML: %w", err)
-		}
-		out = *bytes.NewBuffer(append([]byte("---\n"), raw...))
-	}
-	_, err := w.Write(out.Bytes())
-	return err
+	return nil
 }
 
 const (
@@ -169,7 +158,7 @@ func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	}
 	left := fmt.Sprintf("%-11s %s", outcome, name)
 	right := ""
-	if r.Position != nil {
+	if r.Position.File != "" {
 		right = fmt.Sprintf("%s:%d", s.File(r.Position.File), r.Position.Line)
 	}
 	line := s.paint(s.toneOf(r.Outcome), fmt.Sprintf("%-11s", outcome)) + " " + s.paint(colour.Title, name)
@@ -182,7 +171,7 @@ func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	if reason := r.reason(); reason != "" {
 		out.WriteString(s.writeHanging("    ", 8, s.short(o, reason)))
 	}
-	if at == 0 || r.Position == nil || o.Rules[at-1].Position == nil || *o.Rules[at-1].Position != *r.Position {
+	if at == 0 || o.Rules[at-1].Position != r.Position {
 		for _, t := range r.ForEach {
 			s.term(out, "each", t, 0)
 		}
@@ -210,8 +199,8 @@ func (r *Rule) reason() string {
 // short writes the names of the profiles' files in a text as the style has them.
 func (s Style) short(o *Object, text string) string {
 	for i := range o.Rules {
-		if p := o.Rules[i].Position; p != nil && p.File != "" {
-			text = strings.ReplaceAll(text, p.File+":", s.File(p.File)+":")
+		if file := o.Rules[i].Position.File; file != "" {
+			text = strings.ReplaceAll(text, file+":", s.File(file)+":")
 		}
 	}
 	return text
@@ -228,13 +217,13 @@ func (s Style) toneOf(outcome string) colour.Tone {
 }
 
 // term writes a term behind a word, with the terms below it.
-func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
+func (s Style) term(out *strings.Builder, word string, t explanation.ExplainedTerm, depth int) {
 	head := "    " + fmt.Sprintf("%-6s", word) + strings.Repeat("  ", depth)
 	if depth == 0 {
 		head = "    " + s.paint(colour.Dim, fmt.Sprintf("%-6s", word))
 	}
-	value, of := t.shownValue()
-	if t.Failed != "" && slices.ContainsFunc(t.Terms, func(b Term) bool { return b.Failed == t.Failed }) {
+	value, of := shownValue(t)
+	if t.Failed != "" && slices.ContainsFunc(t.Terms, func(b explanation.ExplainedTerm) bool { return b.Failed == t.Failed }) {
 		value = failed
 	}
 	arrow := " → " + s.paint(of, s.cut(value))
@@ -252,9 +241,9 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 }
 
 // shownValue returns the value of a term, and its tone.
-func (t Term) shownValue() (string, colour.Tone) {
+func shownValue(t explanation.ExplainedTerm) (string, colour.Tone) {
 	switch {
-	case t.NotEvaluated:
+	case t.Skipped:
 		return "not evaluated", colour.Dim
 	case t.Failed != "":
 		return failed + ": " + t.Failed, colour.Alarm
@@ -282,8 +271,8 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	out.WriteString(s.writeHanging("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
 	least := 0
 	for i, edit := range step.Lines {
-		if i == 0 || edit.depth < least {
-			least = edit.depth
+		if i == 0 || edit.Depth < least {
+			least = edit.Depth
 		}
 	}
 	for i, edit := range step.Lines {
@@ -295,7 +284,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 		if edit.Op == "remove" {
 			sign, of = "- ", colour.Removed
 		}
-		out.WriteString("         " + s.paint(of, sign+s.fit(strings.Repeat("  ", edit.depth-least)+edit.Text, 11)) + "\n")
+		out.WriteString("         " + s.paint(of, sign+s.fit(strings.Repeat("  ", edit.Depth-least)+edit.Text, 11)) + "\n")
 	}
 }
 

@@ -5,6 +5,7 @@
 package render
 
 import (
+	"cmp"
 	"strings"
 
 	"znkr.io/diff"
@@ -179,6 +180,38 @@ type Row struct {
 	Folded bool
 }
 
+// Heading returns the place of the section in words.
+func (s Section) Heading() string { return cmp.Or(s.Path, "the object") }
+
+// Run is rows that follow each other and have the same author, or none.
+type Run struct {
+	By   *Author
+	Rows []Row
+}
+
+// Runs returns the rows by author. A gap also begins a run.
+func (s Section) Runs() []Run {
+	var runs []Run
+	for _, row := range s.Rows {
+		last := len(runs) - 1
+		if last < 0 || row.Gap || (runs[last].By == nil) != (row.By == nil) || row.By != nil && *runs[last].By != *row.By {
+			runs = append(runs, Run{By: row.By})
+			last++
+		}
+		runs[last].Rows = append(runs[last].Rows, row)
+	}
+	return runs
+}
+
+// String returns the row with its indentation.
+func (r Row) String() string {
+	text := strings.Repeat("  ", r.Indent) + r.Line.Text
+	if r.Folded {
+		text += " …"
+	}
+	return text
+}
+
 // Sections groups the edits that change something under the innermost line above them that stayed, each with as many
 // context neighbouring lines. They have the order of the object.
 func Sections(edits []Edit, context int) []Section {
@@ -290,14 +323,21 @@ func Between(from, to *Change) (*Change, error) {
 	}
 	c.redactor.copy(from.redactor)
 	c.redactor.copy(to.redactor)
-	was, is := from.authors(), to.authors()
+	// On either side, the rule that wrote a line is more important than one that removed it.
+	authors := map[Line]*Author{}
+	for _, op := range []Op{Removed, Added} {
+		for _, side := range []*Change{from, to} {
+			for _, edit := range side.blame.Edits() {
+				if edit.Op == op {
+					authors[edit.Line.key()] = edit.By
+				}
+			}
+		}
+	}
 	err = c.become(to.current, func(lines []Line) {
 		c.blame.advance(lines, func(line Line) *Author {
-			key := lineKey{line.Path, line.Text}
-			for _, known := range []map[lineKey]*Author{is.added, was.added, is.removed, was.removed} {
-				if author := known[key]; author != nil {
-					return author
-				}
+			if author := authors[line.key()]; author != nil {
+				return author
 			}
 			none := NoRule
 			return &none
@@ -306,20 +346,5 @@ func Between(from, to *Change) (*Change, error) {
 	return c, err
 }
 
-type lineKey struct{ path, text string }
-
-// authorship maps added and removed lines to their authors.
-type authorship struct{ added, removed map[lineKey]*Author }
-
-func (c *Change) authors() authorship {
-	a := authorship{map[lineKey]*Author{}, map[lineKey]*Author{}}
-	for _, edit := range c.blame.Edits() {
-		switch edit.Op {
-		case Added:
-			a.added[lineKey{edit.Line.Path, edit.Line.Text}] = edit.By
-		case Removed:
-			a.removed[lineKey{edit.Line.Path, edit.Line.Text}] = edit.By
-		}
-	}
-	return a
-}
+// key returns the path and the text of the line only.
+func (l Line) key() Line { return Line{Path: l.Path, Text: l.Text} }

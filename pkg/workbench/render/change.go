@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -58,7 +59,7 @@ func NewChange(object []byte) (*Change, error) {
 		return nil, ErrNoObject
 	}
 	if c.APIVersion == "v1" && c.Kind == "Secret" {
-		c.redactor.data = fmt.Sprintf("(from Secret %s)", c.Name)
+		c.redactor.addSecret(c.Name)
 	}
 	return c, nil
 }
@@ -78,22 +79,29 @@ type Admission struct {
 // the object. It attributes changes to the rules. The error is a
 // *mutation.Failure; the change then has the state after the previous registrations.
 func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, source facts.Source) error {
-	group, version := groupVersion(c.APIVersion)
 	for _, registration := range p.Registrations() {
-		if !registration.Selects(a.Namespace, a.Labels) || !registration.Has(group, c.Kind, c.Name) {
+		r := c.Request(registration, a, c.current)
+		if !registration.Selects(a.Namespace, a.Labels) || !registration.Has(r.Group, c.Kind, c.Name) {
 			continue
 		}
-		err := c.admit(ctx, p, mutation.Request{
-			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden,
-			Operation: a.Operation, Namespace: a.Namespace, Name: c.Name,
-			Group: group, Version: version, Kind: c.Kind, Object: c.current, OldObject: a.Old,
-		}, source)
-		if err != nil {
+		if err := c.admit(ctx, p, r, source); err != nil {
 			c.Denied = err
 			return err
 		}
 	}
 	return nil
+}
+
+// Request returns the call of the webhook of a registration for a state of the object, as JSON.
+func (c *Change) Request(r mutation.Registration, a Admission, object []byte) mutation.Request {
+	group, version, found := strings.Cut(c.APIVersion, "/")
+	if !found {
+		group, version = "", group
+	}
+	return mutation.Request{
+		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Operation: a.Operation, Namespace: a.Namespace,
+		Name: c.Name, Group: group, Version: version, Kind: c.Kind, Object: object, OldObject: a.Old,
+	}
 }
 
 func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Request, source facts.Source) error {
@@ -105,17 +113,18 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		states []state
 		edits  int
 		before = c.current
-		known  []masked // written values from Secrets
+		secret string // the replacement for values from Secrets, or empty
 	)
 	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
-		if secret := c.redactor.add(ctx, step); len(secret) > 0 {
-			c.redactor.places.addStep(before, step, o, secret)
-			known = append(known, secret...)
+		if step.Value.From != nil {
+			secret = step.Value.String()
+			c.redactor.addStep(before, step, o)
 		}
 		if made := o.Document.Edits(); made != edits {
 			edits = made
-			if rule.Profile == "" {
-				c.redactor.places.addDerived(before, o.Document.Bytes(), known)
+			if secret != "" && rule.Profile == "" {
+				// The engine derives values from those of rules, such as annotations with the names of Secrets.
+				c.redactor.addWritten(before, o.Document.Bytes(), false, secret)
 			}
 			before = o.Document.Bytes()
 			states = append(states, state{AuthorOf(rule), before})
@@ -202,15 +211,6 @@ func (c *Change) Count(outcome mutation.Outcome) int {
 // AuthorOf returns a rule as an author.
 func AuthorOf(rule mutation.Applied) Author {
 	return Author{Rule: rule.Name(), Profile: rule.Profile, Position: rule.Position}
-}
-
-func groupVersion(apiVersion string) (group, version string) {
-	for i := range len(apiVersion) {
-		if apiVersion[i] == '/' {
-			return apiVersion[:i], apiVersion[i+1:]
-		}
-	}
-	return "", apiVersion
 }
 
 // size counts the lines that were added and removed.

@@ -23,7 +23,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -55,8 +54,8 @@ var assets = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</scri
 // TestFormats checks the output in each format.
 func TestFormats(t *testing.T) {
 	changes := admitted(t, few...)
-	style := render.Style{Title: "OpenStack", About: []report.Fact{{Name: "Kubernetes", Value: "1.34"}}}
-	for folder, formats := range map[string][]render.Format{"difference": render.Differences(), "objects": render.Objects()[:3]} {
+	style := render.Style{Title: "OpenStack", About: []render.Fact{{Name: "Kubernetes", Value: "1.34"}}}
+	for folder, formats := range map[string][]render.Format{"difference": render.Differences(), "objects": render.Objects()} {
 		for _, format := range formats {
 			t.Run(folder+"/"+format.Name, func(t *testing.T) {
 				var out, again bytes.Buffer
@@ -158,11 +157,11 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s has no summary", format.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"yaml", "json", "text", "markdown", "html"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"yaml", "json", "text"}, names); diff != "" {
 		t.Errorf("formats of objects (-want +got):\n%s", diff)
 	}
 	_, err := render.Find(render.Differences(), "xml")
-	if want := `there is no output format "xml"; there are text, json, yaml, markdown, html`; err == nil || err.Error() != want {
+	if want := `there is no output format "xml"; there are text, json, markdown, html`; err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
 const (
@@ -29,11 +28,7 @@ const (
 func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
 	var out strings.Builder
-	title := s.Title
-	if title == "" {
-		title = "Changes by the profile"
-	}
-	fmt.Fprintf(&out, "## %s\n\n", markdownText(title))
+	fmt.Fprintf(&out, "## %s\n\n", markdownText(cmp.Or(s.Title, defaultTitle)))
 	for _, fact := range s.About {
 		fmt.Fprintf(&out, "- %s: %s\n", markdownText(fact.Name), codeSpan(fact.Value))
 	}
@@ -134,7 +129,7 @@ func (s Style) markdownBody(c *Change) string {
 	if c.Denied != nil {
 		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.Denial()), "\n"))))
 	}
-	sections := Sections(c.Edits(), max(0, s.Context))
+	sections := s.sections(c)
 	if len(sections) == 0 && c.Denied == nil {
 		return ""
 	}
@@ -154,21 +149,17 @@ func (s Style) markdownBody(c *Change) string {
 func (s Style) diffLines(sections []Section) []string {
 	var lines []string
 	for _, section := range sections {
-		lines = append(lines, "@@ "+oneLine(headingOf(section))+" @@")
-		var last *Author
-		for _, row := range section.Rows {
-			if row.Gap {
-				lines, last = append(lines, "  …"), nil
+		lines = append(lines, "@@ "+oneLine(section.Heading())+" @@")
+		for _, run := range section.Runs() {
+			if run.Rows[0].Gap {
+				lines = append(lines, "  …")
 			}
-			if row.By != nil && (last == nil || *last != *row.By) {
-				lines = append(lines, "# "+oneLine(s.author(*row.By)))
+			if run.By != nil {
+				lines = append(lines, "# "+oneLine(s.author(*run.By)))
 			}
-			last = row.By
-			text := fmt.Sprintf("%c %s%s", row.Op, strings.Repeat("  ", row.Indent), oneLine(row.Line.Text))
-			if row.Folded {
-				text += " …"
+			for _, row := range run.Rows {
+				lines = append(lines, strings.TrimRight(string(row.Op)+" "+oneLine(row.String()), " "))
 			}
-			lines = append(lines, strings.TrimRight(text, " "))
 		}
 	}
 	return lines
@@ -183,12 +174,12 @@ func (s Style) markdownIdle(c *Change) string {
 			continue
 		}
 		n++
-		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", codeCell(a.Name()), outcomes[a.Outcome], codeCell(a.Reason), codeCell(s.position(a.Position)))
+		fmt.Fprintf(&rows, "| %s | %s | %s | %s |\n", codeCell(a.Name()), a.Outcome, codeCell(a.Reason), codeCell(s.position(a.Position)))
 	}
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", report.Count(n, "rule"), &rows)
+	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", Count(n, "rule"), &rows)
 }
 
 // fence wraps lines in a code block. Its delimiter is longer than any run of backticks in the lines.

@@ -14,7 +14,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
 // hostile are texts that mean something in Markdown or HTML.
@@ -36,7 +35,7 @@ func TestMarkdownHolds(t *testing.T) {
 	}
 	change.Applied, change.Denied = []mutation.Applied{rule}, errors.New(hostile+"\n```\n# denied")
 	var out strings.Builder
-	style := render.Style{Title: hostile, About: []report.Fact{{Name: hostile, Value: hostile}}}
+	style := render.Style{Title: hostile, About: []render.Fact{{Name: hostile, Value: hostile}}}
 	if err := style.Markdown(&out, change); err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ func TestPageJoinsEqualChanges(t *testing.T) {
 	got := map[string]string{}
 	page := render.Style{}.Page(changes...)
 	for _, section := range page.Sections {
-		lines := section.Blocks[0].Lines
-		got[lines[len(lines)-1].Text] = strings.Join(sorted(section.For), " ")
+		rows := section.Blocks[0].Rows
+		got[rows[len(rows)-1].Line.Text] = strings.Join(sorted(section.For), " ")
 	}
 	if diff := cmp.Diff(map[string]string{"replicas: 2": "a c", "replicas: 3": "b"}, got); diff != "" {
 		t.Errorf("sections (-want +got):\n%s", diff)

@@ -7,17 +7,14 @@ package render
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"znkr.io/diff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -27,174 +24,223 @@ import (
 
 // redactor hides values of Secrets in the places where rules wrote them, and in messages.
 type redactor struct {
-	// places are the places where rules wrote data of Secrets.
-	places places
-	// quoted maps the texts of these values to their replacements, for messages that quote them.
+	// places maps places with data of Secrets to the replacements.
+	places map[hiddenPlace]string
+	// names are list items and flags whose names are not from Secrets, so that they are shown.
+	names map[string]bool
+	// quoted maps the texts of values with data of Secrets to their replacements, for messages that quote them.
 	quoted map[string]string
-	// data replaces the values of the object itself if it is a Secret; empty otherwise.
-	data string
 }
 
-func newRedactor() redactor { return redactor{places: places{}, quoted: map[string]string{}} }
+// hiddenPlace is a value in an object: at a path and below it, and in a text of several lines only in lines with the
+// name. Without a name it is the whole text.
+type hiddenPlace struct{ path, name string }
 
-func (r redactor) empty() bool { return len(r.places) == 0 && r.data == "" }
+func newRedactor() redactor {
+	return redactor{places: map[hiddenPlace]string{}, names: map[string]bool{}, quoted: map[string]string{}}
+}
 
-// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
-// the data there.
-var secretFields = []string{"data", "stringData", "metadata.annotations"}
+func (r redactor) empty() bool { return len(r.places) == 0 }
 
-// fieldOf returns the hidden field of a Secret that contains the path, or an empty string for other objects and paths.
-func (r redactor) fieldOf(path string) string {
-	i := slices.IndexFunc(secretFields, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
-	if i < 0 || r.data == "" {
-		return ""
+// addSecret hides the data of the object itself, which is a Secret. It also hides its annotations, because kubectl keeps
+// a copy of the data there.
+func (r redactor) addSecret(name string) {
+	for _, field := range []string{"data", "stringData", "metadata.annotations"} {
+		r.places[hiddenPlace{path: field}] = "(from Secret " + name + ")"
 	}
-	return secretFields[i]
 }
 
-// copy adds the hidden values of the other redactor.
-func (r redactor) copy(other redactor) {
-	maps.Copy(r.quoted, other.quoted)
-	r.places.copy(other.places)
-}
-
-// message returns a message with the values that rules wrote from Secrets replaced, the longest ones first.
-func (r redactor) message(text string) string {
-	values := slices.SortedFunc(maps.Keys(r.quoted), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
-	for _, value := range values {
-		text = strings.ReplaceAll(text, value, r.quoted[value])
+// addStep hides the value that a step wrote from a Secret: in the lines that differ between the object before the step,
+// as JSON, and the object after it, and between the object with and without the value.
+func (r redactor) addStep(before []byte, step mutation.Step, o *target.Object) {
+	texts := step.Value.Texts
+	if structure, err := decode(step.Value.JSON); err == nil {
+		texts = slices.Concat(texts, textsIn(structure))
 	}
-	return text
-}
-
-// masked is a scalar that a rule wrote, with the lines that contain data of Secrets.
-type masked struct {
-	pieces []piece
-	// shown names the Secrets.
-	shown string
-}
-
-// piece is the end of a line that begins with data of a Secret, and the text before it.
-type piece struct{ before, text string }
-
-// in returns the index of the confidential text in a line that contains the piece in any notation, or -1.
-func (p piece) in(line string) int {
-	before := forms(p.before)
-	for i, text := range forms(p.text) {
-		if at := strings.Index(line, before[i]+text); at >= 0 && before[i]+text != "" {
-			return at + len(before[i])
-		}
+	shown := step.Value.String()
+	for _, text := range texts {
+		r.quote(text, shown)
 	}
-	return -1
+	flag := mutation.FlagOf(step.Place)
+	for _, name := range append(textsIn(step.Write.Value.Known()), step.Place.Name, step.Place.Container, "-"+flag, "--"+flag) {
+		r.names[name] = true
+	}
+	// Only a value of one line is next to its name.
+	named := operation.InText(step.Place.Kind) && !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "\n") })
+	r.addWritten(before, o.Document.Bytes(), named, shown)
+	if without, err := step.Without(o); err == nil {
+		r.addWritten(without, o.Document.Bytes(), named, shown)
+	}
 }
 
-// add returns the scalars of a step's value that contain data of Secrets.
-func (r redactor) add(ctx context.Context, step mutation.Step) []masked {
-	if step.Value.From == nil {
-		return nil
-	}
-	scalars, err := step.SecretScalars(ctx)
+// addWritten hides the values of the lines that an earlier state of the object does not have. named reports that only
+// lines with the same names are hidden in texts of several lines; otherwise, these are hidden as a whole.
+func (r redactor) addWritten(from, to []byte, named bool, shown string) {
+	after, err := Text(to)
 	if err != nil {
-		scalars = wholly(step.Value) // the confidential part is unknown
+		return // then the object cannot be shown either
 	}
-	all := make([]masked, len(scalars))
-	for i, scalar := range scalars {
-		all[i] = r.scalar(scalar)
+	before, err := Text(from)
+	if err != nil {
+		before = nil
 	}
-	return all
+	known := map[Line]bool{}
+	for _, line := range before {
+		known[line.uncontinued()] = true
+	}
+	for _, line := range after {
+		if line.Head || known[line.uncontinued()] {
+			continue
+		}
+		place := hiddenPlace{path: line.Path}
+		if named && line.Literal {
+			place.name = lineName.FindString(line.Text)
+		}
+		r.places[place] = shown
+	}
 }
 
-// wholly marks all scalars of a value as completely from Secrets.
-func wholly(value operation.Resolved) []operation.SecretScalar {
-	var (
-		all  []operation.SecretScalar
-		walk func(value any)
-	)
-	add := func(text string) {
-		all = append(all, operation.SecretScalar{Text: text, Parts: []operation.SecretPart{{To: len(text), Secrets: value.From}}})
+// uncontinued returns the line without the backslash that continues it: it comes and goes with the next line.
+func (l Line) uncontinued() Line {
+	if l.Literal {
+		l.Text = strings.TrimRight(l.Text, ` \`)
 	}
-	walk = func(value any) {
-		switch value := value.(type) {
-		case string:
-			add(value)
-		case []any:
-			for _, item := range value {
-				walk(item)
-			}
-		case map[string]any:
-			for _, member := range value {
-				walk(member)
-			}
-		case float64:
-			raw, _ := json.Marshal(value) // a number that was read can be written
-			add(string(raw))
-		case bool:
-			add(strconv.FormatBool(value))
+	return l
+}
+
+// decode reads a JSON value whose numbers keep their digits.
+func decode(raw []byte) (value any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+// textsIn returns the scalars of a JSON value as texts.
+func textsIn(value any) []string {
+	var texts []string
+	switch value := value.(type) {
+	case nil:
+	case []any:
+		for _, item := range value {
+			texts = append(texts, textsIn(item)...)
 		}
+	case map[string]any:
+		for _, member := range value {
+			texts = append(texts, textsIn(member)...)
+		}
+	default:
+		texts = append(texts, fmt.Sprint(value))
 	}
-	for _, text := range value.Texts {
-		add(text)
-	}
-	var structure any
-	if json.Unmarshal(value.JSON, &structure) == nil {
-		walk(structure)
-	}
-	return all
+	return texts
 }
 
 // shortQuote is the length below which a text is part of many words, so that it is not hidden in messages.
 const shortQuote = 3
 
-// scalar returns the confidential lines of a scalar.
-func (r redactor) scalar(scalar operation.SecretScalar) masked {
-	var out masked
-	for _, part := range scalar.Parts {
-		text := scalar.Text[part.From:part.To]
-		out.shown = part.Shown()
-		if part.To-part.From == len(scalar.Text) {
-			out.pieces = append(out.pieces, piece{text: base64.StdEncoding.EncodeToString([]byte(text))})
-		}
-		before := scalar.Text[strings.LastIndexByte(scalar.Text[:part.From], '\n')+1 : part.From]
-		after, _, _ := strings.Cut(scalar.Text[part.To:], "\n")
-		for line := range strings.SplitSeq(text+after, "\n") {
-			out.pieces = append(out.pieces, piece{strings.TrimLeft(before, " \t"), strings.TrimSpace(line)})
-			before = ""
-		}
-		for line := range strings.Lines(text) {
-			if line = strings.TrimSpace(line); len(line) >= shortQuote && line != "true" && line != "false" {
-				r.quoted[line], r.quoted[escaped(line)] = out.shown, out.shown
-			}
+// quote hides the lines of a text in messages.
+func (r redactor) quote(text, shown string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) >= shortQuote && line != "true" && line != "false" {
+			quoted := document.Quote(line)
+			r.quoted[line], r.quoted[string(quoted[1:len(quoted)-1])] = shown, shown
 		}
 	}
-	return out
 }
 
-// forms returns a line unquoted, in quotes, and in quotes within quotes.
-func forms(line string) []string {
-	quoted := escaped(line)
-	return []string{line, quoted, escaped(quoted)}
+// copy adds the hidden values of the other redactor.
+func (r redactor) copy(other redactor) {
+	maps.Copy(r.places, other.places)
+	maps.Copy(r.names, other.names)
+	maps.Copy(r.quoted, other.quoted)
 }
 
-// escaped returns a text in the notation inside of quotes, which is the same in JSON, YAML and systemd units.
-func escaped(text string) string {
-	quoted := document.Quote(text)
-	return string(quoted[1 : len(quoted)-1])
+// message returns a message with the values that rules wrote from Secrets replaced, the longest ones first.
+func (r redactor) message(text string) string {
+	var pairs []string
+	for _, value := range slices.SortedFunc(maps.Keys(r.quoted), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
+		pairs = append(pairs, value, r.quoted[value])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// line hides the value of a line where a rule wrote it, and of a Secret except for its keys.
-func (r redactor) line(line Line) Line {
-	line.Text = r.places.line(line.Path, line.Text)
-	field := r.fieldOf(line.Path)
-	switch head := strings.Count(field, ".") + 1; {
-	case field == "" || line.Depth < head:
-	case line.Depth > head: // a line of a text of several
-		line.Text = r.data
+// at returns the replacement for the values at a path: for a whole value without a name, and for lines with the name
+// otherwise. It returns an empty string for values that are shown.
+func (r redactor) at(path, name string) (shown string) {
+	for place, from := range r.places {
+		if within(path, place.path) && (place.name == "" || place.name == name) {
+			shown = max(shown, from)
+		}
+	}
+	return shown
+}
+
+// inside returns the replacement for a list item in one line that contains a hidden place.
+func (r redactor) inside(path string) (shown string) {
+	for place, from := range r.places {
+		if within(place.path, path) {
+			shown = max(shown, from)
+		}
+	}
+	return shown
+}
+
+// within reports whether a path is at or below a place.
+func within(path, place string) bool {
+	rest, below := strings.CutPrefix(path, place)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// lineName matches the name of a flag, an option or a field at the beginning of a line of text.
+var lineName = regexp.MustCompile(`^\s*-{0,2}[\w.-]+(=|: ?$|: )`)
+
+// line hides the value of a line in a place with data of Secrets, and keeps the name of its field, flag or item.
+func (r redactor) line(l Line) Line {
+	shown := r.at(l.Path, "")
+	if l.Literal {
+		if name := lineName.FindString(l.Text); shown != "" {
+			l.Text = shown
+		} else if shown = r.at(l.Path, name); shown != "" && name != l.Text {
+			l.Text = name + shown
+		}
+		return l
+	}
+	if strings.HasPrefix(l.Text, "- {") || strings.HasPrefix(l.Text, "- [") {
+		shown = max(shown, r.inside(l.Path))
+	}
+	if shown == "" || l.Head {
+		return l
+	}
+	item := itemOf(l.Path)
+	begin, _, several := strings.Cut(l.Text, ", ")
+	switch {
+	case !strings.HasSuffix(l.Path, "]"):
+		field, _, _ := strings.Cut(l.Text, ": ")
+		l.Text = field + ": " + shown
+	case r.names[item] && strings.HasPrefix(l.Text, item): // a flag
+		if rest := l.Text[len(item):]; rest != "" {
+			l.Text = item + rest[:1] + shown
+		}
+	case r.names[item] && strings.HasPrefix(l.Text, "- {") && several:
+		l.Text = begin + ", " + shown + "}"
+	case r.names[item] && strings.HasPrefix(l.Text, "- "): // only the name
+	case strings.HasPrefix(l.Text, "- "):
+		l.Text = "- " + shown
 	default:
-		line.Text = strings.TrimPrefix(line.Path, field+".") + ": " + r.data
+		l.Text = shown
 	}
-	return line
+	if item != "" && !r.names[item] {
+		l.Path = strings.TrimSuffix(l.Path, item+"]") + "]"
+	}
+	return l
+}
+
+// itemOf returns the name of the list item at the end of a path, or an empty string.
+func itemOf(path string) string {
+	if !strings.HasSuffix(path, "]") {
+		return ""
+	}
+	return path[strings.LastIndexByte(path, '[')+1 : len(path)-1]
 }
 
 // object returns the JSON value of an object with the values of Secrets hidden, also inside of base64. Its members are
@@ -203,10 +249,8 @@ func (r redactor) object(raw []byte) ([]byte, error) {
 	if r.empty() {
 		return raw, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
+	value, err := decode(raw)
+	if err != nil {
 		return nil, fmt.Errorf("reading a value to hide its secret parts: %w", err)
 	}
 	out, err := marshal(r.value("", value), "")
@@ -218,17 +262,8 @@ func (r redactor) object(raw []byte) ([]byte, error) {
 
 // value hides values of Secrets below a path, which is written as in lines.
 func (r redactor) value(path string, value any) any {
-	_, members := value.(map[string]any)
-	if !members && value != nil && r.fieldOf(path) != "" {
-		return r.data
-	}
 	switch value := value.(type) {
-	case string:
-		return r.encoded(path, value)
-	case json.Number:
-		return r.plain(path, value.String(), value)
-	case bool:
-		return r.plain(path, strconv.FormatBool(value), value)
+	case nil:
 	case []any:
 		names := namesOf(path, value)
 		for i := range value {
@@ -238,52 +273,42 @@ func (r redactor) value(path string, value any) any {
 		for key, member := range value {
 			value[key] = r.value(strings.TrimPrefix(path+"."+key, "."), member)
 		}
+	default:
+		text := fmt.Sprint(value)
+		if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) && strings.HasSuffix(path, ".content.inline.data") {
+			if shown := r.scalar(path, string(decoded)); shown != string(decoded) {
+				return base64.StdEncoding.EncodeToString([]byte(shown))
+			}
+		}
+		if shown := r.scalar(path, text); shown != text {
+			return shown
+		}
 	}
 	return value
 }
 
-// plain returns an unquoted value, or its replacement.
-func (r redactor) plain(path, text string, value any) any {
-	if shown := r.hidden(path, text); shown != text {
-		return shown
-	}
-	return value
-}
-
-// hidden returns a text at a path: hidden as a whole where a rule wrote it, and by line if it has several.
-func (r redactor) hidden(path, text string) string {
-	shown := r.places.hides(path)
-	switch {
-	case shown == "", strings.HasSuffix(path, "["+text+"].name"), strings.HasSuffix(path, ".encoding") && text == "b64":
-		return text
-	case isText(text):
+// scalar returns the text of a scalar with values of Secrets hidden: in the lines of a text of several, or as a whole.
+func (r redactor) scalar(path, text string) string {
+	if isText(text) {
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
 			if line != "" {
-				lines[i] = r.places.line(path, line)
+				lines[i] = r.line(Line{Path: path, Text: line, Literal: true}).Text
 			}
 		}
 		return strings.Join(lines, "\n")
 	}
-	name := path[strings.LastIndexByte(path, '[')+1:]
-	if flag, _, given := strings.Cut(text, "="); flag+"]" == name {
-		if given {
-			return flag + "=" + shown
-		}
+	shown := r.at(path, "")
+	dot := strings.LastIndexByte(path, '.')
+	key := path[dot+1:]
+	isName := slices.Contains(identifying, key) && itemOf(path[:max(0, dot)]) == text || itemOf(path) == text
+	if shown == "" || isName && r.names[text] || key == "encoding" && text == "b64" {
 		return text
 	}
-	return shown
-}
-
-// encoded hides values of Secrets in a text, or in its decoded base64, as for a file in an OperatingSystemConfig.
-func (r redactor) encoded(path, text string) string {
-	decoded, err := base64.StdEncoding.DecodeString(text)
-	if err == nil && utf8.Valid(decoded) && strings.HasSuffix(path, ".content.inline.data") {
-		if shown := r.hidden(path, string(decoded)); shown != string(decoded) {
-			return base64.StdEncoding.EncodeToString([]byte(shown))
-		}
+	if flag, _, given := strings.Cut(text, "="); given && itemOf(path) == flag && r.names[flag] {
+		return flag + "=" + shown
 	}
-	return r.hidden(path, text)
+	return shown
 }
 
 // namesOf returns the names of list items in the paths of lines: their keys, or the flags of a command line.
@@ -324,155 +349,4 @@ func marshal(value any, indent string) ([]byte, error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
-}
-
-// places map the paths of lines with data of Secrets to the names before the values, and these to replacements.
-type places map[string]map[string]string
-
-func (p places) copy(other places) {
-	for path, names := range other {
-		for name, shown := range names {
-			p.add(path, name, shown)
-		}
-	}
-}
-
-func (p places) add(path, name, shown string) {
-	if p[path] == nil {
-		p[path] = map[string]string{}
-	}
-	p[path][name] = shown
-}
-
-// hides returns the replacement for all values at the path, or an empty string.
-func (p places) hides(path string) (shown string) {
-	for place, names := range p {
-		if within(path, place) {
-			shown = max(shown, slices.Max(slices.Collect(maps.Values(names))))
-		}
-	}
-	return shown
-}
-
-// line returns the text of a line, with the value replaced where a rule wrote data of Secrets with the same name.
-func (p places) line(path, text string) string {
-	hidden := text
-	for place, names := range p {
-		if !within(path, place) {
-			continue
-		}
-		for name, shown := range names {
-			line, ok := withoutValue(text, name, shown)
-			shorter := cmp.Or(cmp.Compare(len(line), len(hidden)), strings.Compare(line, hidden)) < 0
-			if ok && (shorter || hidden == text) {
-				hidden = line
-			}
-		}
-	}
-	return hidden
-}
-
-// within reports whether a path is at or below a place.
-func within(path, place string) bool {
-	rest, below := strings.CutPrefix(path, place)
-	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// nameOf returns the beginning of a line, such as the name of a flag or field, before its value, which begins at or
-// before an offset.
-func nameOf(line string, value int) string {
-	name := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	rest, item := strings.CutPrefix(line[len(name):], "- ")
-	if item {
-		name += "- "
-	}
-	end := strings.IndexAny(rest, "=: ")
-	if strings.HasPrefix(rest, "{") {
-		end = strings.LastIndex(rest[:max(0, min(value-len(name), len(rest)-1))], ":")
-	}
-	if end >= 0 && len(name)+end < value {
-		name += rest[:end]
-	}
-	return name
-}
-
-// withoutValue returns a line that begins with a name, with its value hidden. It returns false for other lines, and
-// where the value follows in further lines.
-func withoutValue(line, name, shown string) (string, bool) {
-	rest, ok := strings.CutPrefix(line, name)
-	switch {
-	case !ok, rest == "":
-		return line, false
-	case strings.Trim(name, " \t-") == "":
-		return name + shown, true
-	case rest == ":", rest == ": |", strings.IndexByte("=: ", rest[0]) < 0:
-		return line, false
-	case rest[0] == ':':
-		return name + ": " + shown + strings.Repeat("}", max(0, strings.Count(name, "{")-strings.Count(name, "}"))), true
-	}
-	return name + rest[:1] + shown, true
-}
-
-// addStep hides the confidential parts of a step's value: in the lines that differ between a state of the object, as
-// JSON, and the object, and between the object and one without the value. If none of these lines contains a scalar, all
-// are hidden.
-func (p places) addStep(from []byte, step mutation.Step, o *target.Object, all []masked) {
-	after, err := Text(o.Document.Bytes())
-	if err != nil {
-		return // then the object cannot be shown either
-	}
-	written := writtenSince(from, after)
-	if object, err := step.Without(o); err == nil {
-		written = append(written, writtenSince(object, after)...)
-	}
-	for _, m := range all {
-		if p.hide(written, m) {
-			continue
-		}
-		for _, line := range written {
-			p.add(line.Path, nameOf(line.Text, len(line.Text)), m.shown)
-		}
-	}
-}
-
-// addDerived hides scalars in values that the engine itself derived from values of rules, such as annotations with the
-// names of Secrets.
-func (p places) addDerived(from, to []byte, all []masked) {
-	after, err := Text(to)
-	if err != nil {
-		return
-	}
-	written := writtenSince(from, after)
-	for _, m := range all {
-		p.hide(written, m)
-	}
-}
-
-// hide hides a scalar in the lines that contain it. It reports whether there are any.
-func (p places) hide(lines []Line, m masked) bool {
-	found := false
-	for _, line := range lines {
-		for _, piece := range m.pieces {
-			if at := piece.in(line.Text); at >= 0 {
-				p.add(line.Path, nameOf(line.Text, at), m.shown)
-				found = true
-			}
-		}
-	}
-	return found
-}
-
-// writtenSince returns the lines that an earlier state of the object, as JSON, does not have.
-func writtenSince(from []byte, after []Line) []Line {
-	before, err := Text(from)
-	if err != nil {
-		return after
-	}
-	var written []Line
-	for _, edit := range diff.Edits(before, after, diff.Minimal()) {
-		if edit.Op == diff.Insert {
-			written = append(written, edit.Y)
-		}
-	}
-	return written
 }

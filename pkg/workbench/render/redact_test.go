@@ -32,6 +32,7 @@ controlplane:
   - flags: {set: {password: "${ lookups.s.password }", pin: "${ lookups.s.pin }", odd: "${ lookups.s.odd }", open: "yes"}}
   - podAnnotations: {set: {encoded: "${ base64.encode(bytes(lookups.s.key)) }"}}
   - containers: {set: {extra: {image: x, env: [{name: A, value: "${ lookups.s.config }"}]}}}
+  - containers: {set: {tokens: {image: x, args: ["-p${ lookups.s.password }", "${ lookups.s.password }=x", --y, "${ lookups.s.odd }"]}}}
   kubelet:
   - flags: {set: {odd: "${ lookups.s.odd }"}}
   - configuration: {set: {providerID: "${ lookups.s.odd }"}}

@@ -6,13 +6,12 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -83,8 +82,8 @@ type RuleOutcome struct {
 	// Outcome is changed, unchanged, skipped, overridden or observed.
 	Outcome string `json:"outcome"`
 	// Reason explains why the rule was skipped, by which rule it was overridden, or its effect if it were applied.
-	Reason   string    `json:"reason,omitempty"`
-	Position *Position `json:"position,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	Position source.Position `json:"position,omitzero"`
 }
 
 // LineEdit is a line that was added or removed.
@@ -96,16 +95,11 @@ type LineEdit struct {
 	// Text is the line as a person reads it, without its indentation.
 	Text string `json:"text"`
 	// Rule, Profile and Position say who made the edit; all are absent where no rule explains it.
-	Rule     string    `json:"rule,omitempty"`
-	Profile  string    `json:"profile,omitempty"`
-	Position *Position `json:"position,omitempty"`
-}
-
-// Position is a place in a file; lines and columns count from 1.
-type Position struct {
-	File   string `json:"file"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	Rule     string          `json:"rule,omitempty"`
+	Profile  string          `json:"profile,omitempty"`
+	Position source.Position `json:"position,omitzero"`
+	// Depth counts the steps of indentation.
+	Depth int `json:"-"`
 }
 
 // DifferenceOf returns the results for the objects.
@@ -134,51 +128,36 @@ func objectDifference(c *Change) ObjectDifference {
 		APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name, ControlPlane: c.ControlPlane, Note: c.Note, Shoots: c.Shoots,
 		Rules: make([]RuleOutcome, 0, len(c.Applied)), Edits: []LineEdit{},
 	}
-	if o.Denied = denialOf(c.Denied); o.Denied != nil {
-		o.Denied.Message = c.Denial()
+	if c.Denied != nil {
+		o.Denied = &Denial{Message: c.Denial()}
+		if failure, ok := errors.AsType[*mutation.Failure](c.Denied); ok {
+			o.Denied.Reason = string(failure.Reason)
+		}
 	}
 	for _, a := range c.Applied {
 		o.Rules = append(o.Rules, RuleOutcome{
-			Name: a.Name(), Profile: a.Profile, Outcome: string(a.Outcome), Reason: a.Reason, Position: positionOf(a.Position),
+			Name: a.Name(), Profile: a.Profile, Outcome: string(a.Outcome), Reason: a.Reason, Position: a.Position,
 		})
 	}
 	for _, edit := range c.Edits() {
 		if edit.Op != Same {
-			o.Edits = append(o.Edits, lineEdit(edit))
+			o.Edits = append(o.Edits, LineEditOf(edit))
 		}
 	}
 	o.Changed = len(o.Edits) > 0
 	return o
 }
 
-func lineEdit(e Edit) LineEdit {
-	out := LineEdit{Op: "add", Path: e.Line.Path, Text: e.Line.Text}
+// LineEditOf returns a line that was added or removed.
+func LineEditOf(e Edit) LineEdit {
+	out := LineEdit{Op: "add", Path: e.Line.Path, Text: e.Line.Text, Depth: e.Line.Depth}
 	if e.Op == Removed {
 		out.Op = "remove"
 	}
 	if e.By != nil && *e.By != NoRule {
-		out.Rule, out.Profile, out.Position = e.By.Rule, e.By.Profile, positionOf(e.By.Position)
+		out.Rule, out.Profile, out.Position = e.By.Rule, e.By.Profile, e.By.Position
 	}
 	return out
-}
-
-func denialOf(err error) *Denial {
-	if err == nil {
-		return nil
-	}
-	denial := &Denial{Message: err.Error()}
-	var failure *mutation.Failure
-	if errors.As(err, &failure) {
-		denial.Reason = string(failure.Reason)
-	}
-	return denial
-}
-
-func positionOf(p source.Position) *Position {
-	if p == (source.Position{}) {
-		return nil
-	}
-	return &Position{File: p.File, Line: p.Line, Column: p.Column}
 }
 
 // JSON writes a Difference as JSON. The style makes no difference. It fails if w cannot be written.
@@ -189,15 +168,6 @@ func (s Style) JSON(w io.Writer, changes ...*Change) error {
 	}
 	_, err = w.Write(out)
 	return err
-}
-
-// YAML writes a Difference as YAML. The style makes no difference. It fails if w cannot be written.
-func (s Style) YAML(w io.Writer, changes ...*Change) error {
-	out, err := marshal(s.differenceOf(changes), "")
-	if err != nil {
-		return fmt.Errorf("writing the changes as YAML: %w", err)
-	}
-	return writeYAML(w, out, asWritten)
 }
 
 // differenceOf returns the changes as a document, with the sides of a comparison and its notes.
@@ -251,7 +221,7 @@ func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 				return err
 			}
 		}
-		if err := writeYAML(w, shown, identifyingFirst, insides(change.Kind)...); err != nil {
+		if err := writeYAML(w, shown); err != nil {
 			return err
 		}
 	}
@@ -277,35 +247,13 @@ func (s Style) ObjectsText(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// keyOrder orders the members of an object.
-type keyOrder func(n *document.Node, root bool, keys []string)
-
-// asWritten leaves members in their order.
-func asWritten(*document.Node, bool, []string) {}
-
-// identifyingFirst moves the identifying member of an object or item to the front, and sorts the rest.
-func identifyingFirst(n *document.Node, root bool, keys []string) {
-	first, _ := identify(n)
-	weight := func(key string) int {
-		switch {
-		case root:
-			return rank(place{}, key)
-		case key == first:
-			return 0
-		default:
-			return 1
-		}
-	}
-	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), strings.Compare(a, b)) })
-}
-
 // writeYAML writes a JSON value as YAML: numbers with their digits, texts of several lines as blocks.
-func writeYAML(w io.Writer, raw []byte, order keyOrder, inside ...Inside) error {
+func writeYAML(w io.Writer, raw []byte) error {
 	parsed, err := document.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("reading a value to write it as YAML: %w", err)
 	}
-	node := (&yamlForm{order, inside}).node(place{}, parsed.Root())
+	node := yamlNode(rootPlace(parsed.Root()), parsed.Root())
 	if err := parsed.Err(); err != nil {
 		return fmt.Errorf("reading a value to write it as YAML: %w", err)
 	}
@@ -319,20 +267,15 @@ func writeYAML(w io.Writer, raw []byte, order keyOrder, inside ...Inside) error 
 	return err
 }
 
-// yamlForm holds settings for writing YAML. Texts inside of fields in another form than a string are added as comments.
-type yamlForm struct {
-	order  keyOrder
-	inside []Inside
-}
-
-func (f *yamlForm) node(at place, n *document.Node) *yaml.Node {
+// yamlNode returns a value as YAML. Texts inside of fields in another form than a string are added as comments.
+func yamlNode(at place, n *document.Node) *yaml.Node {
 	switch n.Kind() {
 	case document.Object:
-		return f.object(at, n)
+		return yamlObject(at, n)
 	case document.Array:
 		out := &yaml.Node{Kind: yaml.SequenceNode}
 		for _, item := range n.Items() {
-			out.Content = append(out.Content, f.node(at.item(""), item))
+			out.Content = append(out.Content, yamlNode(at.item(""), item))
 		}
 		return out
 	default:
@@ -343,21 +286,23 @@ func (f *yamlForm) node(at place, n *document.Node) *yaml.Node {
 	}
 }
 
-func (f *yamlForm) object(at place, n *document.Node) *yaml.Node {
+// yamlObject writes the identifying member of an object or item first, and sorts the rest.
+func yamlObject(at place, n *document.Node) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
-	var keys []string
-	for key := range n.Members() {
-		keys = append(keys, key)
+	members := maps.Collect(n.Members())
+	first := rootKeys
+	if at.path != "" {
+		key, _ := identify(n)
+		first = []string{key}
 	}
-	f.order(n, at.path == "", keys)
-	for _, key := range keys {
+	for _, key := range sortedKeys(members, first...) {
 		name := yamlText(key)
 		if strings.Contains(key, "\n") {
 			name.Style = yaml.DoubleQuotedStyle
 		}
-		out.Content = append(out.Content, name, f.node(at.member(key), n.Get(key)))
+		out.Content = append(out.Content, name, yamlNode(at.member(key), members[key]))
 	}
-	if text, ok := textInside(f.inside, at.shape, n); ok && !n.Get("data").Is(text) {
+	if text, ok := textInside(at, n); ok && !n.Get("data").Is(text) {
 		out.Content[0].HeadComment = comment(text)
 	}
 	return out

@@ -34,6 +34,8 @@ type Line struct {
 	// lists are named by their keys, never by their index.
 	Path string
 	Text string
+	// Head reports that the value is in the next lines, and Literal that the line belongs to a text of several.
+	Head, Literal bool
 }
 
 // String returns the line with its indentation.
@@ -52,10 +54,8 @@ func project(object []byte, whole bool) ([]Line, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the object: %w", err)
 	}
-	root := parsed.Root()
-	kind, _ := root.Get("kind").Text()
-	p := projection{inside: insides(kind), whole: whole}
-	p.members(place{}, root, "")
+	p := projection{whole: whole}
+	p.members(rootPlace(parsed.Root()), parsed.Root(), "")
 	if err := parsed.Err(); err != nil {
 		return nil, fmt.Errorf("reading the object: %w", err)
 	}
@@ -68,17 +68,25 @@ var serverSide = map[string]bool{
 	"metadata.generation": true, "metadata.creationTimestamp": true, "metadata.selfLink": true,
 }
 
-// place is the current place of the projection: the path with names of items, the shape with [] instead, and the depth.
+// place is the current place of the projection: the path with names of items, the shape with the kind of the object and
+// with [] for items, and the depth.
 type place struct {
 	path, shape string
 	depth       int
 }
 
+// rootPlace returns the place of an object.
+func rootPlace(object *document.Node) place {
+	kind, _ := object.Get("kind").Text()
+	return place{shape: kind}
+}
+
 func (p place) member(key string) place {
-	if p.path == "" {
-		return place{key, key, p.depth}
+	path := key
+	if p.path != "" {
+		path = p.path + "." + key
 	}
-	return place{p.path + "." + key, p.shape + "." + key, p.depth}
+	return place{path, p.shape + "." + key, p.depth}
 }
 
 func (p place) item(name string) place {
@@ -88,8 +96,7 @@ func (p place) item(name string) place {
 func (p place) deeper() place { return place{p.path, p.shape, p.depth + 1} }
 
 type projection struct {
-	lines  []Line
-	inside []Inside
+	lines []Line
 	// whole reports that nothing is left out.
 	whole bool
 }
@@ -98,27 +105,39 @@ func (p *projection) add(at place, text string) {
 	p.lines = append(p.lines, Line{Depth: at.depth, Path: at.path, Text: text})
 }
 
+// head writes the first line of a value in several lines.
+func (p *projection) head(at place, text string) {
+	p.lines = append(p.lines, Line{Depth: at.depth, Path: at.path, Text: text, Head: true})
+}
+
 // members writes the members of an object, except the one that was already written.
 func (p *projection) members(at place, n *document.Node, written string) {
 	members := maps.Collect(n.Members())
-	keys := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
-		return cmp.Or(cmp.Compare(rank(at, a), rank(at, b)), strings.Compare(a, b))
-	})
-	for _, key := range keys {
-		if key != written && (p.whole || !serverSide[at.member(key).shape]) {
+	var first []string
+	if at.path == "" {
+		first = rootKeys
+	}
+	for _, key := range sortedKeys(members, first...) {
+		if key != written && (p.whole || !serverSide[at.member(key).path]) {
 			p.value(at.member(key), "", scalarText(key)+":", key, members[key])
 		}
 	}
 }
 
-// rank orders identifying members first.
-func rank(at place, key string) int {
-	if at.path == "" {
-		if i := slices.Index([]string{"apiVersion", "kind", "metadata"}, key); i >= 0 {
+// rootKeys are the first members of an object.
+var rootKeys = []string{"apiVersion", "kind", "metadata"}
+
+// sortedKeys returns the keys of members: the given ones first, the rest sorted.
+func sortedKeys(members map[string]*document.Node, first ...string) []string {
+	rank := func(key string) int {
+		if i := slices.Index(first, key); i >= 0 {
 			return i
 		}
+		return len(first)
 	}
-	return 3
+	return slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+	})
 }
 
 // value writes one member. dash is "- " for the first member of an item; its children are then indented further.
@@ -127,7 +146,7 @@ func (p *projection) value(at place, dash, head, key string, n *document.Node) {
 	if dash != "" {
 		inner = inner.deeper()
 	}
-	if text, ok := textInside(p.inside, at.shape, n); ok {
+	if text, ok := textInside(at, n); ok {
 		p.text(at, inner, dash+head, text)
 		return
 	}
@@ -137,14 +156,14 @@ func (p *projection) value(at place, dash, head, key string, n *document.Node) {
 			p.add(at, dash+head+" {}")
 			return
 		}
-		p.add(at, dash+head)
+		p.head(at, dash+head)
 		p.members(inner, n, "")
 	case document.Array:
 		if n.Len() == 0 {
 			p.add(at, dash+head+" []")
 			return
 		}
-		p.add(at, dash+head)
+		p.head(at, dash+head)
 		if tokens, ok := commandLine(key, n); ok {
 			p.flags(inner, tokens)
 			return
@@ -161,9 +180,9 @@ func (p *projection) value(at place, dash, head, key string, n *document.Node) {
 
 // text writes a text of several lines below its head.
 func (p *projection) text(at, inner place, head, text string) {
-	p.add(at, head+" |")
+	p.head(at, head+" |")
 	for line := range strings.Lines(text) {
-		p.add(inner, strings.TrimRight(line, "\r\n"))
+		p.lines = append(p.lines, Line{Depth: inner.depth, Path: inner.path, Text: strings.TrimRight(line, "\r\n"), Literal: true})
 	}
 }
 
@@ -171,11 +190,11 @@ func (p *projection) items(at place, n *document.Node) {
 	for _, item := range n.Items() {
 		key, name := identify(item)
 		inner := at.item(name)
-		switch line, ok := p.flow(inner, item); {
+		switch line, ok := flow(inner, item); {
 		case ok:
 			p.add(inner, "- "+line)
 		case item.Kind() == document.Array:
-			p.add(inner, "-")
+			p.head(inner, "-")
 			p.items(inner.deeper(), item)
 		case item.Kind() == document.Object:
 			p.object(inner, key, item)
@@ -213,44 +232,15 @@ func identify(item *document.Node) (key, name string) {
 	return "", ""
 }
 
-// Inside is a text that objects of a kind contain in a field, in another form than a string. Strings of several lines,
-// such as the content of a unit, need no entry: they are always displayed as text.
-type Inside struct {
-	// Kind of the object.
-	Kind string
-	// Shape is the place of the field, with [] for an item of a list, such as spec.files[].content.inline.
-	Shape string
-	// Text returns the text in the field; false means that the field is shown unchanged.
-	Text func(field *document.Node) (string, bool)
-}
+// fileContent is the place of a file's content in Gardener's pkg/apis/extensions/v1alpha1/types_operatingsystemconfig.go.
+const fileContent = "OperatingSystemConfig.spec.files[].content.inline"
 
-// known are all texts inside objects. To add one: one entry here.
-var known = []Inside{
-	// Gardener: pkg/apis/extensions/v1alpha1/types_operatingsystemconfig.go, FileContentInline.
-	{Kind: "OperatingSystemConfig", Shape: "spec.files[].content.inline", Text: fileContent},
-}
-
-func insides(kind string) []Inside {
-	var found []Inside
-	for _, inside := range known {
-		if inside.Kind == kind {
-			found = append(found, inside)
-		}
+// textInside returns the text of several lines that a field contains in another form than a string: the content of a
+// file, which is plain or in base64. It returns false for fields that are shown unchanged.
+func textInside(at place, n *document.Node) (string, bool) {
+	if at.shape != fileContent {
+		return "", false
 	}
-	return found
-}
-
-func textInside(all []Inside, shape string, n *document.Node) (string, bool) {
-	for _, inside := range all {
-		if inside.Shape == shape {
-			return inside.Text(n)
-		}
-	}
-	return "", false
-}
-
-// fileContent reads the content of a file, which is plain or in base64.
-func fileContent(n *document.Node) (string, bool) {
 	data, ok := n.Get("data").Text()
 	if !ok {
 		return "", false
@@ -303,8 +293,8 @@ func isText(text string) bool {
 }
 
 // flow writes an item in one line, if it is short enough for that and holds neither a text of several lines nor a command line.
-func (p *projection) flow(at place, n *document.Node) (string, bool) {
-	if !p.flat(at, n) {
+func flow(at place, n *document.Node) (string, bool) {
+	if !flat(at, n) {
 		return "", false
 	}
 	text := inline("", n)
@@ -312,20 +302,20 @@ func (p *projection) flow(at place, n *document.Node) (string, bool) {
 }
 
 // flat reports whether the value needs no separate lines.
-func (p *projection) flat(at place, n *document.Node) bool {
-	if _, ok := textInside(p.inside, at.shape, n); ok {
+func flat(at place, n *document.Node) bool {
+	if _, ok := textInside(at, n); ok {
 		return false
 	}
 	switch n.Kind() {
 	case document.Object:
 		for key, member := range n.Members() {
-			if _, ok := commandLine(key, member); ok || !p.flat(at.member(key), member) {
+			if _, ok := commandLine(key, member); ok || !flat(at.member(key), member) {
 				return false
 			}
 		}
 	case document.Array:
 		for _, item := range n.Items() {
-			if !p.flat(at.item(""), item) {
+			if !flat(at.item(""), item) {
 				return false
 			}
 		}
@@ -341,12 +331,9 @@ func inline(key string, n *document.Node) string {
 	switch n.Kind() {
 	case document.Object:
 		members := maps.Collect(n.Members())
-		keys := slices.Sorted(maps.Keys(members))
-		if key, _ := identify(n); key != "" {
-			keys = append([]string{key}, slices.DeleteFunc(keys, func(k string) bool { return k == key })...)
-		}
-		parts := make([]string, 0, len(keys))
-		for _, key := range keys {
+		first, _ := identify(n)
+		parts := make([]string, 0, len(members))
+		for _, key := range sortedKeys(members, first) {
 			parts = append(parts, inlineText(key)+": "+inline(key, members[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"reflect"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -17,7 +16,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
 // Style is the form of written changes.
@@ -32,7 +30,7 @@ type Style struct {
 	File func(string) string
 	// Title is the heading of a page or a comment, and About describes its input; other formats omit both.
 	Title string
-	About []report.Fact
+	About []Fact
 	// Head also writes About above changes as text. Notes are written below changes in every format.
 	Head  bool
 	Notes []string
@@ -126,6 +124,12 @@ func (s Style) withDefaults() Style {
 	return s
 }
 
+// defaultTitle is the heading of a page or a comment without a title.
+const defaultTitle = "Changes by the profile"
+
+// sections returns the changed lines of an object with their context.
+func (s Style) sections(c *Change) []Section { return Sections(c.Edits(), max(0, s.Context)) }
+
 // row is a line of output: text on the left, and on the right where it comes from.
 type row struct {
 	left, right         string
@@ -141,8 +145,7 @@ type block struct {
 }
 
 func (s Style) block(c *Change) block {
-	sections := Sections(c.Edits(), max(0, s.Context))
-	b := block{}
+	sections, b := s.sections(c), block{}
 	switch {
 	case c.Denied != nil:
 		b.rows = append(b.rows, row{left: c.Kind + " " + c.Name, right: cmp.Or(c.Note, "denied"), leftTone: colour.Title, rightTone: colour.Alarm})
@@ -159,7 +162,7 @@ func (s Style) block(c *Change) block {
 		b.rows = append(b.rows, row{left: "    " + strings.Join(c.Shoots, "; "), leftTone: colour.Dim})
 	}
 	for _, section := range sections {
-		b.rows = append(b.rows, row{left: "  " + headingOf(section), leftTone: colour.Heading})
+		b.rows = append(b.rows, row{left: "  " + section.Heading(), leftTone: colour.Heading})
 		b.rows = append(b.rows, s.section(section)...)
 	}
 	for _, applied := range c.Applied {
@@ -172,7 +175,7 @@ func (s Style) block(c *Change) block {
 
 // others lists objects without rules by kind.
 func (s Style) others(changes []*Change) block {
-	b := block{rows: []row{{left: report.Count(len(changes), "object") + " have no rule and stay unchanged", leftTone: colour.Dim}}}
+	b := block{rows: []row{{left: Count(len(changes), "object") + " have no rule and stay unchanged", leftTone: colour.Dim}}}
 	if len(changes) == 1 {
 		b.rows[0].left = "1 object has no rule and stays unchanged"
 	}
@@ -193,50 +196,37 @@ func (s Style) others(changes []*Change) block {
 
 // section writes the author once for lines that follow each other.
 func (s Style) section(section Section) []row {
-	var (
-		rows []row
-		last *Author
-	)
-	for _, r := range section.Rows {
-		if r.Gap {
-			rows, last = append(rows, row{left: "    ⋮", leftTone: colour.Dim}), nil
+	var rows []row
+	for _, run := range section.Runs() {
+		if run.Rows[0].Gap {
+			rows = append(rows, row{left: "    ⋮", leftTone: colour.Dim})
 		}
-		out := row{left: fmt.Sprintf("  %c %s%s", r.Op, strings.Repeat("  ", r.Indent), r.Line.Text), rightTone: colour.Dim}
-		switch r.Op {
-		case Added:
-			out.leftTone = colour.Added
-		case Removed:
-			out.leftTone = colour.Removed
-		default:
-			out.leftTone, out.clip = colour.Dim, true
-			if r.Folded {
-				out.left += " …"
+		for i, r := range run.Rows {
+			out := row{left: fmt.Sprintf("  %c %s", r.Op, r), leftTone: tones[r.Op], rightTone: colour.Dim, clip: r.Op == Same}
+			if i == 0 && run.By != nil {
+				out.right = s.author(*run.By)
+				if *run.By == NoRule {
+					out.rightTone = colour.Alarm
+				}
 			}
+			rows = append(rows, out)
 		}
-		if r.By != nil && (last == nil || *last != *r.By) {
-			out.right = s.author(*r.By)
-			if *r.By == NoRule {
-				out.rightTone = colour.Alarm
-			}
-		}
-		last = r.By
-		rows = append(rows, out)
 	}
 	return rows
 }
 
+// tones are the colours of lines.
+var tones = map[Op]colour.Tone{Same: colour.Dim, Added: colour.Added, Removed: colour.Removed}
+
 // idle writes a rule that changed nothing, with the reason.
 func (s Style) idle(a mutation.Applied) (row, bool) {
-	var what string
+	what := fmt.Sprintf("%-11s %s", a.Outcome, ruleName(a.Name()))
 	switch a.Outcome {
-	case mutation.Skipped:
-		what = "skipped     " + ruleName(a.Name()) + ": " + a.Reason
+	case mutation.Skipped, mutation.Observed:
+		what += ": " + a.Reason
 	case mutation.Overridden:
-		what = "overridden  " + ruleName(a.Name()) + ": by " + a.Reason
-	case mutation.Observed:
-		what = "observed    " + ruleName(a.Name()) + ": " + a.Reason
+		what += ": by " + a.Reason
 	case mutation.Unchanged:
-		what = "unchanged   " + ruleName(a.Name())
 	default:
 		return row{}, false
 	}
@@ -276,54 +266,42 @@ func summary(c *Change) string {
 	if c.Note != "" {
 		return c.Note
 	}
-	text := report.Count(c.Count(mutation.Changed), "rule") + " changed it"
-	if c.Count(mutation.Changed) == 0 {
-		text = "changed by no rule"
+	text := "changed by no rule"
+	if n := c.Count(mutation.Changed); n > 0 {
+		text = Count(n, "rule") + " changed it"
 	}
-	for _, other := range outcomeWords {
-		if n := c.Count(other.outcome); n > 0 {
-			text += fmt.Sprintf(", %d %s", n, other.word)
+	return text + c.withoutEffect()
+}
+
+// withoutEffect counts the rules without effect by their outcomes.
+func (c *Change) withoutEffect() string {
+	text := ""
+	for _, outcome := range []mutation.Outcome{mutation.Skipped, mutation.Unchanged, mutation.Overridden, mutation.Observed} {
+		if n := c.Count(outcome); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, outcome)
 		}
 	}
 	return text
 }
 
-// outcomeWords lists the outcomes of rules without effect, in the order of the counts.
-var outcomeWords = []struct {
-	outcome mutation.Outcome
-	word    string
-}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "unchanged"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}}
-
 // unchanged explains why nothing changed, with the reason if it is the same for all rules.
 func unchanged(c *Change) string {
-	if c.Note != "" {
-		return c.Note
+	if c.Note != "" || len(c.Applied) == 0 {
+		return cmp.Or(c.Note, "unchanged")
 	}
-	if len(c.Applied) == 0 {
-		return "unchanged"
-	}
-	reason := c.Applied[0].Reason
+	first, rules := c.Applied[0], Count(len(c.Applied), "rule")
 	for _, a := range c.Applied {
-		if a.Outcome != c.Applied[0].Outcome || a.Reason != reason {
-			text := "unchanged"
-			for _, other := range outcomeWords {
-				if n := c.Count(other.outcome); n > 0 {
-					text += fmt.Sprintf(", %d %s", n, other.word)
-				}
-			}
-			return text
+		if a.Outcome != first.Outcome || a.Reason != first.Reason {
+			return "unchanged" + c.withoutEffect()
 		}
 	}
-	text := "unchanged, " + report.Count(len(c.Applied), "rule") + " "
-	switch c.Applied[0].Outcome {
-	case mutation.Skipped:
-		return text + "skipped: " + reason
+	switch first.Outcome {
+	case mutation.Skipped, mutation.Observed:
+		return fmt.Sprintf("unchanged, %s %s: %s", rules, first.Outcome, first.Reason)
 	case mutation.Overridden:
-		return text + "overridden"
-	case mutation.Observed:
-		return text + "observed: " + reason
+		return fmt.Sprintf("unchanged, %s overridden", rules)
 	default:
-		return "unchanged by " + report.Count(len(c.Applied), "rule")
+		return "unchanged by " + rules
 	}
 }
 
@@ -340,7 +318,7 @@ func summaryOf(changes []*Change) string {
 	}
 	text := "nothing changes"
 	if changed > 0 {
-		text = report.Count(changed, "object") + " changed"
+		text = Count(changed, "object") + " changed"
 	}
 	if same := len(changes) - changed - denied; same > 0 && changed > 0 {
 		text += fmt.Sprintf(", %d unchanged", same)
@@ -390,7 +368,7 @@ func (s Style) Patched(w io.Writer, before, after []byte, indentation string) er
 	blame.advance(is, func(Line) *Author { return nil })
 	var out strings.Builder
 	for _, part := range Sections(blame.Edits(), max(0, s.Context)) {
-		out.WriteString(indentation + s.paint(colour.Heading, headingOf(part)) + "\n")
+		out.WriteString(indentation + s.paint(colour.Heading, part.Heading()) + "\n")
 		for _, r := range s.section(part) {
 			r.left = indentation + r.left
 			out.WriteString(s.row(r, 0))
@@ -408,39 +386,28 @@ type Format struct {
 	// Name is the value of -o; Summary is a short description.
 	Name, Summary string
 	Write         func(Style, io.Writer, ...*Change) error
-	// Whole means that whole objects are written instead of their changes.
-	Whole bool
 }
 
 // differences lists the formats for changes. To add one: one line here.
 var differences = []Format{
-	{"text", "changed lines and the rules that made them, for a terminal", Style.Write, false},
-	{"json", "the same as a document for programs", Style.JSON, false},
-	{"yaml", "that document as YAML", Style.YAML, false},
-	{"markdown", "a comment for a pull request", Style.Markdown, false},
-	{"html", "a page to send around", Style.HTML, false},
+	{"text", "changed lines and the rules that made them, for a terminal", Style.Write},
+	{"json", "the same as a document for programs", Style.JSON},
+	{"markdown", "a comment for a pull request", Style.Markdown},
+	{"html", "a page to send around", Style.HTML},
 }
 
 // objects lists the formats for resulting objects. To add one: one line here.
 var objects = []Format{
-	{"yaml", "the objects as YAML documents", Style.ObjectsYAML, true},
-	{"json", "the objects as a List", Style.ObjectsJSON, true},
-	{"text", "the objects as lines to read: a flag a line, texts inside fields as text", Style.ObjectsText, true},
+	{"yaml", "the objects as YAML documents", Style.ObjectsYAML},
+	{"json", "the objects as a List", Style.ObjectsJSON},
+	{"text", "the objects as lines to read: a flag a line, texts inside fields as text", Style.ObjectsText},
 }
 
 // Differences returns the formats for changes; the first is for terminals.
 func Differences() []Format { return differences }
 
-// Objects returns the formats for resulting objects, followed by those for changes with other names.
-func Objects() []Format {
-	all := append([]Format(nil), objects...)
-	for _, format := range differences {
-		if _, err := Find(objects, format.Name); err != nil {
-			all = append(all, format)
-		}
-	}
-	return all
-}
+// Objects returns the formats for resulting objects.
+func Objects() []Format { return objects }
 
 // Find returns the format with a name. The error lists all formats.
 func Find(formats []Format, name string) (Format, error) {
@@ -461,147 +428,9 @@ func Names(formats []Format) string {
 	return strings.Join(names, ", ")
 }
 
-// HTML writes the changes as a page. It fails if w cannot be written.
-func (s Style) HTML(w io.Writer, changes ...*Change) error { return s.Page(changes...).Write(w) }
-
-// Page returns the page of the changes; the caller may add to it.
-func (s Style) Page(changes ...*Change) *report.Page {
-	s = s.withDefaults()
-	page := &report.Page{Title: s.Title, Facts: s.About}
-	if page.Title == "" {
-		page.Title = "Changes by the profile"
-	}
-	var changed, denied int
-	for _, change := range changes {
-		if change.idle() {
-			page.Rest = addName(page.Rest, change)
-			continue
-		}
-		section := s.PageSection(change)
-		switch {
-		case section.Denied != "":
-			denied++
-		case len(section.Blocks) > 0:
-			changed++
-		}
-		page.Sections = addSection(page.Sections, section)
-	}
-	page.Figures = []report.Figure{
-		figure(changed, "object changed", "objects changed", report.Good),
-		figure(len(changes)-changed-denied, "object as it was", "objects as they were", ""),
-	}
-	if len(s.Notes) > 0 {
-		page.Rest = append(page.Rest, report.Names{Heading: "Notes", Names: s.Notes})
-	}
-	if denied > 0 {
-		page.Figures = append([]report.Figure{figure(denied, "object denied", "objects denied", report.Bad)}, page.Figures...)
-	}
-	return page
-}
-
-// addSection adds a section, or adds its snapshot to an equal section of another snapshot.
-func addSection(sections []report.Section, added report.Section) []report.Section {
-	snapshots := added.For
-	for i := range sections {
-		if sections[i].Kind != added.Kind || sections[i].Name != added.Name || len(snapshots) == 0 {
-			continue
-		}
-		if added.For = sections[i].For; reflect.DeepEqual(sections[i], added) {
-			sections[i].For = append(sections[i].For, snapshots...)
-			return sections
-		}
-	}
-	added.For = snapshots
-	return append(sections, added)
-}
-
 // idle reports that an object has neither rules nor changes.
 func (c *Change) idle() bool {
 	return len(c.Applied) == 0 && c.Denied == nil && c.Note == "" && !c.Changed()
-}
-
-func figure(n int, one, many string, tone report.Tone) report.Figure {
-	if n == 1 {
-		many = one
-	}
-	return report.Figure{Value: fmt.Sprint(n), Label: many, Tone: tone}
-}
-
-// addName adds an object to the list of those without rules, grouped by snapshot.
-func addName(rest []report.Names, c *Change) []report.Names {
-	heading := "Without rules"
-	if c.ControlPlane != "" {
-		heading = "In " + c.ControlPlane + " without rules"
-	}
-	if last := len(rest) - 1; last < 0 || rest[last].Heading != heading {
-		rest = append(rest, report.Names{Heading: heading})
-	}
-	last := &rest[len(rest)-1]
-	last.Names = append(last.Names, c.title())
-	return rest
-}
-
-// PageSection returns a change as a section of a page.
-func (s Style) PageSection(c *Change) report.Section {
-	s = s.withDefaults()
-	section := report.Section{Kind: c.Kind, Name: c.Name, Note: unchanged(c)}
-	if c.ControlPlane != "" {
-		section.For = []string{c.ControlPlane}
-	}
-	section.For = append(section.For, c.Shoots...)
-	if c.Denied != nil {
-		section.Denied, section.Note = c.Denial(), c.Note
-	}
-	for _, part := range Sections(c.Edits(), max(0, s.Context)) {
-		section.Blocks = append(section.Blocks, s.pageBlock(part))
-		section.Note = summary(c)
-	}
-	for _, a := range c.Applied {
-		section.Rules = append(section.Rules, report.Applied{
-			Rule: s.pageRule(AuthorOf(a)), Outcome: outcomes[a.Outcome], Reason: a.Reason,
-		})
-	}
-	return section
-}
-
-// outcomes are those of rules in the words of a page.
-var outcomes = map[mutation.Outcome]report.Outcome{
-	mutation.Changed: report.Changed, mutation.Unchanged: report.Unchanged, mutation.Skipped: report.Skipped,
-	mutation.Overridden: report.Overridden, mutation.Observed: report.Observed,
-}
-
-func (s Style) pageBlock(part Section) report.Block {
-	block := report.Block{Heading: headingOf(part)}
-	rules := map[Author]*report.Rule{}
-	for _, row := range part.Rows {
-		line := report.Line{Op: report.Op(row.Op), Indent: row.Indent, Text: row.Line.Text, Gap: row.Gap, Folded: row.Folded}
-		if row.By != nil {
-			if rules[*row.By] == nil {
-				rule := s.pageRule(*row.By)
-				rules[*row.By] = &rule
-			}
-			line.By = rules[*row.By]
-		}
-		block.Lines = append(block.Lines, line)
-	}
-	return block
-}
-
-// pageRule returns an author as a rule of a page; an unnamed rule has its position added.
-func (s Style) pageRule(a Author) report.Rule {
-	rule := report.Rule{Name: a.Rule, Profile: a.Profile, Alarm: a == NoRule}
-	if a.Position.File != "" {
-		rule.At = s.position(a.Position)
-	}
-	return rule
-}
-
-// headingOf returns the place of a section; the object itself has none.
-func headingOf(part Section) string {
-	if part.Path == "" {
-		return "the object"
-	}
-	return part.Path
 }
 
 // Heading returns a headline for several changes.

@@ -130,7 +130,7 @@ K n                                             denied
 			}
 		})
 	}
-	for _, format := range []string{"json", "yaml", "markdown", "html"} {
+	for _, format := range []string{"json", "markdown", "html"} {
 		found, err := render.Find(render.Differences(), format)
 		if err != nil {
 			t.Fatal(err)

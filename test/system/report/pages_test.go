@@ -22,7 +22,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -32,7 +31,7 @@ const openstack = "../../../example/profiles/openstack/profile.yaml"
 
 // difference returns a report of the OpenStack profile's changes to the control plane that Gardener writes, and of an
 // object that is denied.
-func difference(ctx context.Context) *report.Page {
+func difference(ctx context.Context) *render.Page {
 	GinkgoHelper()
 	program := golden.Compile(GinkgoTB(), compiler.Options{}, openstack)
 	known, err := sample.Facts(sample.Options{})
@@ -55,7 +54,7 @@ func difference(ctx context.Context) *report.Page {
 		"rule scheduler policy at openstack/profile.yaml:57: the object has no container kube-scheduler")
 	return render.Style{
 		Title: "What openstack changes for Kubernetes 1.34.2",
-		About: []report.Fact{
+		About: []render.Fact{
 			{Name: "Profile", Value: "openstack/profile.yaml"}, {Name: "Shoot", Value: namespace.Name},
 			{Name: "Region", Value: "eu-1"},
 		},
@@ -78,7 +77,7 @@ var edits = strings.NewReplacer(
 `)
 
 // comparison returns a report of the other version's changes to the control planes that Gardener writes.
-func comparison(ctx context.Context) *report.Page {
+func comparison(ctx context.Context) *render.Page {
 	GinkgoHelper()
 	was := golden.Read(GinkgoTB(), openstack)
 	is := was
@@ -114,21 +113,25 @@ func compile(file source.File) *mutation.Program {
 }
 
 // hostile returns a report of long words and texts that would be markup.
-func hostile() *report.Page {
+func hostile() *render.Page {
 	long := strings.Repeat("averylongwordwithoutanyspace", 40)
 	script := "</script><script>console.error('run')</script>" +
 		"<img src=https://example.com/x.png onerror=console.error(1)>"
-	rule := report.Rule{Name: script + long, Profile: long, At: long + ":1"}
-	return &report.Page{
-		Title: script + long, Facts: []report.Fact{{Name: long, Value: script}},
-		Figures: []report.Figure{{Value: long, Label: long}},
-		Sections: []report.Section{{
+	rule := mutation.Applied{
+		Rule: script + long, Profile: long, Position: source.Position{File: long, Line: 1}, Outcome: mutation.Skipped, Reason: long,
+	}
+	by := render.AuthorOf(rule)
+	return &render.Page{
+		Title: script + long, Facts: []render.Fact{{Name: long, Value: script}},
+		Figures: []render.Figure{{Value: long, Label: long}},
+		Sections: []render.PageSection{{
 			Kind: long, Name: script, Note: long, For: []string{long, script}, Denied: long + "\n" + script,
-			Blocks: []report.Block{{Heading: long, Lines: []report.Line{
-				{Op: report.Added, Indent: 40, Text: long, By: &rule}, {Indent: 9, Text: script + strings.Repeat("\t", 60)},
+			Blocks: []render.Section{{Path: long, Rows: []render.Row{
+				{Edit: render.Edit{Op: render.Added, Line: render.Line{Text: long}, By: &by}, Indent: 40},
+				{Edit: render.Edit{Op: render.Same, Line: render.Line{Text: script + strings.Repeat("\t", 60)}}, Indent: 9},
 			}}},
-			Rules: []report.Applied{{Rule: rule, Outcome: report.Skipped, Reason: long}},
+			Rules: []mutation.Applied{rule},
 		}, {Kind: "K", Name: "n"}},
-		Rest: []report.Names{{Heading: long, Names: []string{long, script}}},
+		Rest: []render.NameList{{Heading: long, Names: []string{long, script}}},
 	}
 }

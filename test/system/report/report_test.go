@@ -22,7 +22,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/chromium"
@@ -47,7 +47,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(browser.Close()).To(Succeed(), "closing the browser") })
 
 	folder := GinkgoT().TempDir()
-	for name, page := range map[string]*report.Page{
+	for name, page := range map[string]*render.Page{
 		"diff": difference(ctx), "compare": comparison(ctx), "hostile": hostile(),
 	} {
 		var out strings.Builder

@@ -120,24 +120,23 @@ type track struct {
 // ExplainedTerm is a part of an expression with its value and the reason for it. It contains no values of Secrets.
 type ExplainedTerm struct {
 	// Text is the part as CEL writes it, in one line; Position is where it begins.
-	Text     string
-	Position source.Position
-	// Value is the value in readable form. It is empty if From, Failed or Skipped explain its absence.
-	Value string
-	// From lists the Secrets that the value contains, so that it is hidden.
-	From []string
+	Text     string          `json:"text"`
+	Position source.Position `json:"position,omitzero"`
+	// Value is the value in readable form, or the replacement for a value from Secrets. It is empty if Failed or Skipped
+	// explain its absence.
+	Value string `json:"value,omitempty"`
 	// Failed is the error, if there is no result.
-	Failed string
+	Failed string `json:"failed,omitempty"`
 	// Skipped is true if the part was not evaluated, because another part had already decided.
-	Skipped bool
+	Skipped bool `json:"notEvaluated,omitempty"`
 	// Terms are the parts that determined the value; for a variable of the profile, the parts of its expression.
-	Terms []ExplainedTerm
+	Terms []ExplainedTerm `json:"terms,omitempty"`
 	// Each has, for a macro such as exists, the value of its condition for each Item up to the deciding one; More
 	// counts the omitted items.
-	Each []ExplainedTerm
-	More int
+	Each []ExplainedTerm `json:"each,omitempty"`
+	More int             `json:"more,omitempty"`
 	// Item is the name of the item that a term in Each describes.
-	Item string
+	Item string `json:"item,omitempty"`
 }
 
 // attempts plans each rule separately, so that one that cannot be computed does not hide the rest. It plans observed
@@ -238,7 +237,7 @@ func (e *explainer) terms(r *mutation.Rule, into *ExplainedRule) {
 	t := e.term(r, term, variables, secret)
 	if term.Value != nil {
 		// The outcome of the rule already shows the value of the whole.
-		t.Value, t.From = describeTerm(term), nil
+		t.Value = describeTerm(term)
 	}
 	into.When = &t
 }
@@ -401,16 +400,17 @@ func trackKey(rule mutation.Applied, place operation.Place) string {
 func (e *explainer) term(r *mutation.Rule, from expression.Term, variables operation.Variables, secret []string) ExplainedTerm {
 	t := ExplainedTerm{Text: from.Text, Position: from.Position, Skipped: from.Skipped, More: from.More}
 	references := slices.Concat(from.References, from.Items)
-	t.From = secretNamesIn(r.Scope, r.Target, references)
+	names := secretNamesIn(r.Scope, r.Target, references)
 	if scope.UsesItem(references) {
-		t.From = append(t.From, secret...)
+		names = append(names, secret...)
 	}
 	switch {
 	case from.Skipped:
-		t.From = nil
 	case from.Failed != nil:
-		t.Failed, t.From = failedBecause(from.Failed), nil
-	case t.From == nil:
+		t.Failed = failedBecause(from.Failed)
+	case names != nil:
+		t.Value = operation.Resolved{From: names}.String()
+	default:
 		t.Value = describeTerm(from)
 	}
 	for _, below := range from.Terms {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package report_test
+package render_test
 
 import (
 	"bytes"
@@ -13,39 +13,49 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
 // example is a page with everything that there is.
-func example() *report.Page {
-	rule := report.Rule{Name: "external cloud provider", Profile: "acme", At: "acme/profile.yaml:12"}
-	late := report.Rule{Name: "late", Profile: "acme", At: "acme/profile.yaml:20"}
-	nobody := report.Rule{Name: "no rule", Alarm: true}
-	return &report.Page{
+func example() *render.Page {
+	rule := mutation.Applied{
+		Rule: "external cloud provider", Profile: "acme", Position: source.Position{File: "acme/profile.yaml", Line: 12}, Outcome: mutation.Changed,
+	}
+	late := mutation.Applied{
+		Rule: "late", Profile: "acme", Position: source.Position{File: "acme/profile.yaml", Line: 20}, Outcome: mutation.Skipped, Reason: "the condition is false",
+	}
+	overridden := late
+	overridden.Outcome, overridden.Reason = mutation.Overridden, "external cloud provider"
+	by, nobody := render.AuthorOf(rule), render.NoRule
+	row := func(op render.Op, text string, by *render.Author) render.Row {
+		return render.Row{Edit: render.Edit{Op: op, Line: render.Line{Text: text}, By: by}}
+	}
+	folded, gap, indented := row(render.Same, "--v=2", nil), row(render.Same, "--last", nil), row(render.Added, "replicas: 2", &nobody)
+	folded.Folded, gap.Gap, indented.Indent = true, true, 1
+	return &render.Page{
 		Title:   "acme 1.0 and 1.1",
-		Facts:   []report.Fact{{Name: "profile", Value: "acme"}, {Name: "shoots", Value: "2"}},
-		Figures: []report.Figure{{Value: "1", Label: "object denied", Tone: report.Bad}, {Value: "2", Label: "objects changed", Tone: report.Good}},
-		Sections: []report.Section{
-			{Kind: "Deployment", Name: "kube-scheduler", Note: "unchanged", Rules: []report.Applied{
-				{Rule: late, Outcome: report.Skipped, Reason: "the condition is false"},
-			}},
+		Facts:   []render.Fact{{Name: "profile", Value: "acme"}, {Name: "shoots", Value: "2"}},
+		Figures: []render.Figure{{Value: "1", Label: "object denied", Tone: "bad"}, {Value: "2", Label: "objects changed", Tone: "good"}},
+		Sections: []render.PageSection{
+			{Kind: "Deployment", Name: "kube-scheduler", Note: "unchanged", Rules: []mutation.Applied{late}},
 			{
 				Kind: "Deployment", Name: "kube-controller-manager", Note: "1 rule changed it",
-				For: []string{"1.34", "1.34, ha"},
-				Blocks: []report.Block{{Heading: "spec.template.spec.containers[kube-controller-manager].command", Lines: []report.Line{
-					{Text: "--v=2", Folded: true}, {Op: report.Removed, Text: "--cloud-provider=acme", By: &rule},
-					{Op: report.Added, Text: "--cloud-provider=external", By: &rule}, {Op: report.Same, Text: "--last", Gap: true},
-				}}, {Heading: "spec", Lines: []report.Line{{Op: report.Added, Indent: 1, Text: "replicas: 2", By: &nobody}}}},
-				Rules: []report.Applied{{Rule: rule, Outcome: report.Changed}, {Rule: late, Outcome: report.Overridden, Reason: "external cloud provider"}},
+				For: []string{"1.34", "1.34, ha"}, Added: 2, Removed: 1,
+				Blocks: []render.Section{{Path: "spec.template.spec.containers[kube-controller-manager].command", Rows: []render.Row{
+					folded, row(render.Removed, "--cloud-provider=acme", &by), row(render.Added, "--cloud-provider=external", &by), gap,
+				}}, {Path: "spec", Rows: []render.Row{indented}}},
+				Rules: []mutation.Applied{rule, overridden},
 			},
 			{Kind: "Etcd", Name: "etcd-main", Denied: "rule late:\nthere is no such class"},
 		},
-		Rest: []report.Names{{Heading: "Without rules", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
+		Rest: []render.NameList{{Heading: "Without rules", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
 	}
 }
 
-func write(t *testing.T, page *report.Page) string {
+func writePage(t *testing.T, page *render.Page) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := page.Write(&out); err != nil {
@@ -54,39 +64,36 @@ func write(t *testing.T, page *report.Page) string {
 	return out.String()
 }
 
-// assets are the style, the script and their checksums, which files of their own show.
-var assets = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|sha256-[A-Za-z0-9/=]+(&#43;[A-Za-z0-9/=]+)*`)
-
-func TestWrite(t *testing.T) {
+func TestPageWrite(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		page *report.Page
-	}{{"example", example()}, {"empty", &report.Page{Title: "Nothing"}}} {
+		page *render.Page
+	}{{"example", example()}, {"empty", &render.Page{Title: "Nothing"}}} {
 		t.Run(c.name, func(t *testing.T) {
-			got := write(t, c.page)
-			golden.Compare(t, filepath.Join("testdata", c.name+".html"), assets.ReplaceAllString(got, "$1$2$3$4"))
-			if write(t, c.page) != got {
+			got := writePage(t, c.page)
+			golden.Compare(t, filepath.Join("testdata", "page", c.name+".html"), assets.ReplaceAllString(got, "$1$2$3$4"))
+			if writePage(t, c.page) != got {
 				t.Error("the page is not reproducible")
 			}
 		})
 	}
 }
 
-// TestWriteLeavesThePage checks that writing does not reorder the caller's data.
-func TestWriteLeavesThePage(t *testing.T) {
+// TestPageLeavesThePage checks that writing does not reorder the caller's data.
+func TestPageLeavesThePage(t *testing.T) {
 	page := example()
-	write(t, page)
+	writePage(t, page)
 	if page.Sections[0].Name != "kube-scheduler" {
 		t.Errorf("the first section is now %s", page.Sections[0].Name)
 	}
 }
 
-// TestWriteEscapes puts a hostile text into every field.
-func TestWriteEscapes(t *testing.T) {
+// TestPageEscapes puts a hostile text into every field.
+func TestPageEscapes(t *testing.T) {
 	const hostile = `</style></script><script>alert(1)</script>"'><img src=x onerror=alert(1)>{{.}}javascript:`
 	page := example()
 	spoil(reflect.ValueOf(page).Elem(), hostile)
-	got := assets.ReplaceAllString(write(t, page), "$1$2$3$4")
+	got := assets.ReplaceAllString(writePage(t, page), "$1$2$3$4")
 	if n := strings.Count(got, "<script"); n != 1 {
 		t.Errorf("want one script, got %d", n)
 	}
@@ -122,9 +129,9 @@ func spoil(value reflect.Value, text string) {
 	}
 }
 
-// TestWriteLoadsNothing checks that the file contains no addresses.
-func TestWriteLoadsNothing(t *testing.T) {
-	got := write(t, example())
+// TestPageLoadsNothing checks that the file contains no addresses.
+func TestPageLoadsNothing(t *testing.T) {
+	got := writePage(t, example())
 	for _, telltale := range []string{"http:", "https:", "@import", "url(", " src=", "fetch(", "XMLHttpRequest"} {
 		if strings.Contains(got, telltale) {
 			t.Errorf("the page has %q", telltale)
@@ -140,9 +147,9 @@ func TestWriteLoadsNothing(t *testing.T) {
 	}
 }
 
-// TestWriteLinks checks that the targets of links exist.
-func TestWriteLinks(t *testing.T) {
-	got := write(t, example())
+// TestPageLinks checks that the targets of links exist.
+func TestPageLinks(t *testing.T) {
+	got := writePage(t, example())
 	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(got, -1) {
 		if strings.Count(got, `id="`+link[1]+`"`) != 1 {
 			t.Errorf("want exactly one element with the id %q", link[1])
@@ -150,7 +157,7 @@ func TestWriteLinks(t *testing.T) {
 	}
 }
 
-func BenchmarkWrite(b *testing.B) {
+func BenchmarkPage(b *testing.B) {
 	page := example()
 	for range 200 {
 		page.Sections = append(page.Sections, page.Sections[1])

@@ -40,7 +40,7 @@
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     objects.forEach((object, i) => {
-      const ruled = !rule.value || object.dataset.rules.split(" ").includes(rule.value);
+      const ruled = !rule.value || [...object.querySelectorAll("[data-rule]")].some((line) => line.dataset.rule === rule.value);
       const wanted = ruled && words.every((word) => names[i].includes(word));
       object.hidden = !wanted;
       const entry = document.querySelector('[data-s="' + object.id + '"]');
