@@ -266,65 +266,6 @@ func (p *typeProvider) NewValue(name string, fields map[string]ref.Val) ref.Val 
 	return p.Provider.NewValue(name, fields)
 }
 
-// Scalar is a text, a number or a boolean inside a value, with its computed parts.
-type Scalar struct {
-	// Keys lead to it: those of mappings, and the names of items that have one.
-	Keys []string
-	Text string
-	// Parts lists the results of expressions in their order; the text between them is constant.
-	Parts []Part
-}
-
-// Part is the result of an expression.
-type Part struct {
-	// From and To are its offsets in the text, in bytes.
-	From, To int
-	// References lists the dotted paths of the variables that it uses.
-	References []string
-}
-
-// itemName is the usual key of mappings in lists.
-const itemName = "name"
-
-// Templates calls tell for each template of the tree, with the keys that lead to it, until tell fails.
-func (t *Tree) Templates(tell func(template *Template, keys []string) error) error {
-	return t.templates(nil, tell)
-}
-
-func (t *Tree) templates(keys []string, tell func(template *Template, keys []string) error) error {
-	switch {
-	case t == nil || t.literal != nil:
-		return nil
-	case t.template != nil:
-		return tell(t.template, keys)
-	}
-	for _, item := range t.items {
-		inner := keys
-		if name := item.name(); name != "" {
-			inner = slices.Concat(keys, []string{name})
-		}
-		if err := item.templates(inner, tell); err != nil {
-			return err
-		}
-	}
-	for i, member := range t.members {
-		if err := member.templates(slices.Concat(keys, []string{t.keys[i]}), tell); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// name returns the constant name of a list item, if it has one.
-func (t *Tree) name() string {
-	i := slices.Index(t.keys, itemName)
-	if i < 0 || t.members[i].template == nil {
-		return ""
-	}
-	name, _ := t.members[i].template.value.(types.String)
-	return string(name)
-}
-
 // adapter returns CEL values unchanged. CEL's own adapter also does, but first checks every Go type that it knows, at
 // each step of a path.
 type adapter struct{ types.Adapter }

@@ -6,7 +6,6 @@ package expression
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -504,95 +503,6 @@ func (n *node) skipped() Term {
 	term := n.term()
 	term.Skipped = true
 	return term
-}
-
-// Scalars computes the template again and returns the computed parts of the result: one scalar for a text, and each
-// scalar of a list or mapping. It fails if an expression fails.
-func (t *Template) Scalars(ctx context.Context, vars interpreter.Activation, keys ...string) ([]Scalar, error) {
-	if t.value != nil {
-		return nil, nil
-	}
-	if t.whole != nil {
-		value, err := t.whole.evaluate(ctx, vars)
-		if err != nil {
-			return nil, err
-		}
-		return scalarsOf(t.whole, value, keys)
-	}
-	scalar := Scalar{Keys: keys}
-	var err error
-	scalar.Text, err = t.write(ctx, vars, func(p *program, before, computed string) (string, error) {
-		if p.value == nil {
-			scalar.Parts = append(scalar.Parts, Part{len(before), len(before) + len(computed), p.references})
-		}
-		return computed, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return []Scalar{scalar}, nil
-}
-
-// scalarsOf returns the scalars of a program's result.
-func scalarsOf(p *program, value ref.Val, keys []string) ([]Scalar, error) {
-	raw, err := JSON(value)
-	if err != nil {
-		return nil, p.failed(err.Error())
-	}
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.UseNumber()
-	var decoded any
-	if err := decoder.Decode(&decoded); err != nil {
-		return nil, p.failed(err.Error())
-	}
-	return scalarsWithin(p, decoded, keys), nil
-}
-
-func scalarsWithin(p *program, value any, keys []string) []Scalar {
-	var (
-		all  []Scalar
-		text string
-	)
-	switch value := value.(type) {
-	case nil:
-		return nil
-	case []any:
-		for _, item := range value {
-			inner := keys
-			if members, ok := item.(map[string]any); ok {
-				if name, ok := members[itemName].(string); ok {
-					inner = slices.Concat(keys, []string{name})
-				}
-			}
-			all = append(all, scalarsWithin(p, item, inner)...)
-		}
-		return all
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			all = append(all, scalarsWithin(p, value[key], slices.Concat(keys, []string{key}))...)
-		}
-		return all
-	case string:
-		text = value
-	case json.Number:
-		text = value.String()
-	case bool:
-		text = "false"
-		if value {
-			text = "true"
-		}
-	}
-	return []Scalar{{Keys: keys, Text: text, Parts: []Part{{0, len(text), p.references}}}}
-}
-
-// Variable returns the dotted path of a template that consists only of a variable or a field of one, or an empty
-// string.
-func (t *Template) Variable() string {
-	if t.whole == nil {
-		return ""
-	}
-	i := inspector{variables: t.whole.environment.variables}
-	return strings.Join(i.path(t.whole.ast.NativeRep().Expr()), ".")
 }
 
 // mostItems limits the items that are explained.

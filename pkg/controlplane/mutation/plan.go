@@ -56,8 +56,6 @@ type Step struct {
 	Overridden string
 
 	Write *operation.Write
-	// secrecy finds the parts of the value that come from Secrets. It is nil if there are none.
-	secrecy *secrecy
 }
 
 var planBuffers = sync.Pool{New: func() any { return new(planBuffer) }}
@@ -239,15 +237,6 @@ func (p Plan) override(c conflicts) {
 	}
 }
 
-// SecretScalars returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers
-// during the admission. It fails if the value cannot be computed.
-func (s Step) SecretScalars(ctx context.Context) ([]operation.SecretScalar, error) {
-	if s.secrecy == nil {
-		return nil, nil
-	}
-	return s.secrecy.secretScalars(ctx, s.Write)
-}
-
 // Holds evaluates the condition. It fails if the condition cannot be evaluated.
 func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, mode PlanMode) (bool, error) {
 	if p.Rule.When == nil || mode.Forced {
@@ -283,9 +272,6 @@ func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables
 			return evaluationFailure(p.Rule, err)
 		}
 		p.Steps[i] = Step{Place: write.Place, Value: value, Write: write}
-		if value.From != nil {
-			p.Steps[i].secrecy = &secrecy{p.Rule, variables}
-		}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@
 package mutation
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -51,12 +50,6 @@ type Rule struct {
 	early bool
 	// inKubelet is true if the rule writes only the texts of the kubelet.
 	inKubelet bool
-}
-
-// secrecy finds the parts of a value that come from Secrets.
-type secrecy struct {
-	rule      *Rule
-	variables operation.Variables
 }
 
 // KnownPurposes lists the purposes of OperatingSystemConfigs.
@@ -117,18 +110,6 @@ func (r *Rule) References() []string {
 		references = append(references, write.Value.References()...)
 	}
 	return references
-}
-
-func (y *secrecy) secretScalars(ctx context.Context, w *operation.Write) ([]operation.SecretScalar, error) {
-	whole := y.rule
-	if whole.whole != nil {
-		whole = whole.whole
-	}
-	s, items := y.rule.Scope, whole.ItemReferences()
-	return w.Value.SecretScalars(ctx, y.variables, operation.SecretFinder{
-		Secrets:  func(references []string) []string { return s.SecretsOf(whole.Target, references, items) },
-		Variable: s.ValueOf,
-	})
 }
 
 // CheckKeep reports a place that cannot keep the value of the old object.

@@ -153,35 +153,17 @@ func (s *Scope) ReadsSecret(t *target.Target, references []string) bool {
 	return false
 }
 
-// SecretsOf returns the names of the Secrets that a value with these references contains; items holds the references of
-// the surrounding forEach.
-func (s *Scope) SecretsOf(t *target.Target, references, items []string) []string {
-	if UsesItem(references) {
-		references = slices.Concat(references, items)
-	}
-	return s.NamesOf(t, references, s.ReadsSecret(t, references))
-}
-
 // MarkSecrets marks the writes with values from Secrets; items holds the references of the surrounding forEach.
 func (s *Scope) MarkSecrets(t *target.Target, writes []operation.Write, items []string) {
 	for i := range writes {
-		if names := s.SecretsOf(t, writes[i].Value.References(), items); names != nil {
+		references := writes[i].Value.References()
+		if UsesItem(references) {
+			references = slices.Concat(references, items)
+		}
+		if names := s.NamesOf(t, references, s.ReadsSecret(t, references)); names != nil {
 			writes[i] = writes[i].FromSecrets(names...)
 		}
 	}
-}
-
-// ValueOf returns the value of a variable by its dotted path. It returns false for fields of variables and for other
-// paths.
-func (s *Scope) ValueOf(path string) (operation.Value, bool) {
-	name, ok := strings.CutPrefix(path, VariablesName+".")
-	if v := s.VariableOf[name]; ok && v != nil {
-		if v.Template != nil {
-			return operation.ValueOf(v.Template), true
-		}
-		return v.tree, true
-	}
-	return operation.Value{}, false
 }
 
 // Decode decodes the used parts of the Cluster, so that an invalid part is found before expressions are evaluated.
