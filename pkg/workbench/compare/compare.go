@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -153,12 +152,15 @@ func (o Options) compareObject(ctx context.Context, s *snapshot.Snapshot, object
 	if err != nil {
 		return out, err
 	}
-	switch out.verdict = verdictOf(was, is); out.verdict {
-	case NewlyDenied, Denied:
-		out.change = is
+	switch {
+	case was.Denied != nil && is.Denied != nil:
+		out.verdict, out.change = Denied, is
 		return out, nil
-	case Admitted:
-		out.change = was
+	case is.Denied != nil:
+		out.verdict, out.change = NewlyDenied, is
+		return out, nil
+	case was.Denied != nil:
+		out.verdict, out.change = Admitted, was
 		return out, nil
 	}
 	if out.change, err = render.Between(was, is); err != nil {
@@ -169,8 +171,7 @@ func (o Options) compareObject(ctx context.Context, s *snapshot.Snapshot, object
 			return out, err
 		}
 	}
-	differs := slices.ContainsFunc(out.change.Edits(), func(e render.Edit) bool { return e.Op != render.Same })
-	if differs || len(out.effects) > 0 {
+	if out.change.Differs("") || len(out.effects) > 0 {
 		out.verdict = Different
 		out.effects = append(effects(out.change), out.effects...)
 	}
@@ -184,26 +185,11 @@ func effects(c *render.Change) []string {
 		{"spec.template", "Pod template changes"}, {"spec.jobTemplate", "Pod template changes"},
 		{"spec.units", "unit changes"}, {"spec.files", "file changes"},
 	} {
-		changes := slices.ContainsFunc(c.Edits(), func(e render.Edit) bool { return e.Op != render.Same && strings.HasPrefix(e.Line.Path, part.path) })
-		if changes {
+		if c.Differs(part.path) {
 			found = append(found, part.what)
 		}
 	}
 	return found
-}
-
-// verdictOf returns the verdict if a side denies the object, or Same if both admit it.
-func verdictOf(from, to *render.Change) Verdict {
-	switch {
-	case from.Denied != nil && to.Denied != nil:
-		return Denied
-	case to.Denied != nil:
-		return NewlyDenied
-	case from.Denied != nil:
-		return Admitted
-	default:
-		return Same
-	}
 }
 
 // unknown returns the outcome for an object for which a side failed.
@@ -225,22 +211,10 @@ func (p Program) Admit(ctx context.Context, s *snapshot.Snapshot, object manifes
 	if err != nil {
 		return nil, err
 	}
-	if reason := unreadable(changes[0].Denied); reason != nil && s.Live != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnknown, reason)
+	failure, ok := errors.AsType[*mutation.Failure](changes[0].Denied)
+	lacksFacts := []mutation.Reason{mutation.LookupFailed, mutation.FactsUnavailable, mutation.DeadlineExceeded}
+	if ok && s.Live != nil && slices.Contains(lacksFacts, failure.Reason) {
+		return nil, fmt.Errorf("%w: %w", ErrUnknown, failure)
 	}
 	return changes[0], nil
-}
-
-// unreadable returns the reason if the engine failed for lack of facts, or nil.
-func unreadable(denied error) error {
-	var failure *mutation.Failure
-	if !errors.As(denied, &failure) {
-		return nil
-	}
-	switch failure.Reason {
-	case mutation.LookupFailed, mutation.FactsUnavailable, mutation.DeadlineExceeded:
-		return failure
-	default:
-		return nil
-	}
 }

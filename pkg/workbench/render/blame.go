@@ -17,9 +17,10 @@ import (
 type Author struct {
 	// Rule and Profile are the names of the rule and its profile; Profile is empty for changes by the engine or another
 	// author.
-	Rule, Profile string
+	Rule    string `json:"rule,omitempty"`
+	Profile string `json:"profile,omitempty"`
 	// Position is the position of the rule, or zero if there is no rule.
-	Position source.Position
+	Position source.Position `json:"position,omitzero"`
 }
 
 // NoRule is the author of changes without a rule; it is highlighted in the output.

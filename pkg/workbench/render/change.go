@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -211,6 +212,11 @@ func (c *Change) Count(outcome mutation.Outcome) int {
 // AuthorOf returns a rule as an author.
 func AuthorOf(rule mutation.Applied) Author {
 	return Author{Rule: rule.Name(), Profile: rule.Profile, Position: rule.Position}
+}
+
+// Differs reports whether a line at a path that begins with the prefix was added or removed.
+func (c *Change) Differs(prefix string) bool {
+	return slices.ContainsFunc(c.blame.Edits(), func(e Edit) bool { return e.Op != Same && strings.HasPrefix(e.Line.Path, prefix) })
 }
 
 // size counts the lines that were added and removed.

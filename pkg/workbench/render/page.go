@@ -120,22 +120,20 @@ func (a Author) Alarm() bool { return a == NoRule }
 func (s Style) Page(changes ...*Change) *Page {
 	s = s.withDefaults()
 	page := &Page{Title: cmp.Or(s.Title, defaultTitle), Facts: s.About}
-	counts := map[string]int{}
+	var n Summary
 	for _, change := range changes {
+		n.add(change)
 		if change.idle() {
 			page.Rest = addName(page.Rest, change)
-			counts["same"]++
-			continue
+		} else {
+			page.Sections = addSection(page.Sections, s.pageSection(change))
 		}
-		section := s.pageSection(change)
-		counts[section.State()]++
-		page.Sections = addSection(page.Sections, section)
 	}
-	if denied := counts["denied"]; denied > 0 {
-		page.Figures = append(page.Figures, figure(denied, "object denied", "objects denied", "bad"))
+	if n.Denied > 0 {
+		page.Figures = append(page.Figures, figure(n.Denied, "object denied", "objects denied", "bad"))
 	}
-	page.Figures = append(page.Figures, figure(counts["changed"], "object changed", "objects changed", "good"),
-		figure(counts["same"], "object as it was", "objects as they were", ""))
+	page.Figures = append(page.Figures, figure(n.Changed, "object changed", "objects changed", "good"),
+		figure(n.Unchanged, "object as it was", "objects as they were", ""))
 	if len(s.Notes) > 0 {
 		page.Rest = append(page.Rest, NameList{Heading: "Notes", Names: s.Notes})
 	}

@@ -253,11 +253,13 @@ func (r redactor) object(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a value to hide its secret parts: %w", err)
 	}
-	out, err := marshal(r.value("", value), "")
-	if err != nil {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r.value("", value)); err != nil {
 		return nil, fmt.Errorf("writing a value with hidden parts: %w", err)
 	}
-	return bytes.TrimSpace(out), nil
+	return bytes.TrimSpace(out.Bytes()), nil
 }
 
 // value hides values of Secrets below a path, which is written as in lines.
@@ -337,16 +339,4 @@ func namesOf(path string, items []any) []string {
 		}
 	}
 	return names
-}
-
-// marshal writes readable JSON: without escapes for HTML.
-func marshal(value any, indent string) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
 }

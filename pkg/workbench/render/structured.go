@@ -94,33 +94,23 @@ type LineEdit struct {
 	Path string `json:"path"`
 	// Text is the line as a person reads it, without its indentation.
 	Text string `json:"text"`
-	// Rule, Profile and Position say who made the edit; all are absent where no rule explains it.
-	Rule     string          `json:"rule,omitempty"`
-	Profile  string          `json:"profile,omitempty"`
-	Position source.Position `json:"position,omitzero"`
+	// Author says who made the edit; it is absent where no rule explains it.
+	Author
 	// Depth counts the steps of indentation.
 	Depth int `json:"-"`
 }
 
-// DifferenceOf returns the results for the objects.
-func DifferenceOf(changes ...*Change) Difference {
-	d := Difference{
-		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference",
-		Summary: Summary{Objects: len(changes)}, Objects: make([]ObjectDifference, 0, len(changes)),
+// add counts an object.
+func (s *Summary) add(c *Change) {
+	s.Objects++
+	switch {
+	case c.Denied != nil:
+		s.Denied++
+	case c.Differs(""):
+		s.Changed++
+	default:
+		s.Unchanged++
 	}
-	for _, change := range changes {
-		object := objectDifference(change)
-		switch {
-		case object.Denied != nil:
-			d.Summary.Denied++
-		case object.Changed:
-			d.Summary.Changed++
-		default:
-			d.Summary.Unchanged++
-		}
-		d.Objects = append(d.Objects, object)
-	}
-	return d
 }
 
 func objectDifference(c *Change) ObjectDifference {
@@ -155,25 +145,18 @@ func LineEditOf(e Edit) LineEdit {
 		out.Op = "remove"
 	}
 	if e.By != nil && *e.By != NoRule {
-		out.Rule, out.Profile, out.Position = e.By.Rule, e.By.Profile, e.By.Position
+		out.Author = *e.By
 	}
 	return out
 }
 
-// JSON writes a Difference as JSON. The style makes no difference. It fails if w cannot be written.
+// JSON writes a Difference as JSON, with the sides of a comparison and its notes. It fails if w cannot be written.
 func (s Style) JSON(w io.Writer, changes ...*Change) error {
-	out, err := marshal(s.differenceOf(changes), "  ")
-	if err != nil {
-		return fmt.Errorf("writing the changes as JSON: %w", err)
+	d := Difference{APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference", Objects: make([]ObjectDifference, 0, len(changes)), Notes: s.Notes}
+	for _, change := range changes {
+		d.Summary.add(change)
+		d.Objects = append(d.Objects, objectDifference(change))
 	}
-	_, err = w.Write(out)
-	return err
-}
-
-// differenceOf returns the changes as a document, with the sides of a comparison and its notes.
-func (s Style) differenceOf(changes []*Change) Difference {
-	d := DifferenceOf(changes...)
-	d.Notes = s.Notes
 	for _, fact := range s.About {
 		switch fact.Name {
 		case "OLD":
@@ -182,7 +165,7 @@ func (s Style) differenceOf(changes []*Change) Difference {
 			d.New = fact.Value
 		}
 	}
-	return d
+	return writeJSON(w, d)
 }
 
 // ObjectsJSON writes the objects as they are now: one by itself, any other number as a List. The style makes no
@@ -200,12 +183,18 @@ func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
 	if len(items) == 1 {
 		whole = items[0]
 	}
-	out, err := marshal(whole, "  ")
-	if err != nil {
-		return fmt.Errorf("writing the objects as JSON: %w", err)
+	return writeJSON(w, whole)
+}
+
+// writeJSON writes readable JSON: indented, and without escapes for HTML.
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
 	}
-	_, err = w.Write(out)
-	return err
+	return nil
 }
 
 // ObjectsYAML writes the current objects as YAML documents: texts of several lines as blocks, and base64 files with a

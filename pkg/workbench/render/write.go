@@ -307,24 +307,19 @@ func unchanged(c *Change) string {
 
 // summaryOf counts the changes in a line.
 func summaryOf(changes []*Change) string {
-	changed, denied := 0, 0
+	var n Summary
 	for _, c := range changes {
-		switch {
-		case c.Denied != nil:
-			denied++
-		case c.Changed():
-			changed++
-		}
+		n.add(c)
 	}
 	text := "nothing changes"
-	if changed > 0 {
-		text = Count(changed, "object") + " changed"
+	if n.Changed > 0 {
+		text = Count(n.Changed, "object") + " changed"
 	}
-	if same := len(changes) - changed - denied; same > 0 && changed > 0 {
-		text += fmt.Sprintf(", %d unchanged", same)
+	if n.Changed > 0 && n.Unchanged > 0 {
+		text += fmt.Sprintf(", %d unchanged", n.Unchanged)
 	}
-	if denied > 0 {
-		text += fmt.Sprintf(", %d denied", denied)
+	if n.Denied > 0 {
+		text += fmt.Sprintf(", %d denied", n.Denied)
 	}
 	return text
 }
