@@ -172,5 +172,5 @@ func (o *explainOptions) static(s *Streams, words []string) error {
 
 // write writes an explanation or a page.
 func (o *explainOptions) write(s *Streams, what any) error {
-	return explain.Style{Colour: s.Colour(), Width: s.Width}.Write(s.Out, o.output, what)
+	return explain.Style(s.style()).Write(s.Out, o.output, what)
 }

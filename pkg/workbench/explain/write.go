@@ -20,15 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Style is the form of written explanations.
-type Style struct {
-	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
-	Colour bool
-	// Width is the width of the terminal in characters; 100 when it is 0.
-	Width int
-	// File shortens the name of a profile's file; without it the last folder and the name are written.
-	File func(string) string
-}
+// Style is the form of written explanations. The width of the terminal is 100 when it is 0.
+type Style render.Style
 
 func (s Style) withDefaults() Style {
 	if s.Width <= 0 {

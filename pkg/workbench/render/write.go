@@ -41,15 +41,22 @@ type Style struct {
 // several snapshots, each has a heading. It fails if w cannot be written.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
-	all := changes
-	var blocks []block
-	for len(changes) > 0 {
-		var snapshot []*Change
-		snapshot, changes = ofSnapshot(changes)
-		if snapshot[0].ControlPlane != "" {
-			blocks = append(blocks, block{rows: []row{{left: snapshot[0].ControlPlane, leftTone: colour.Title}}, apart: true})
+	var (
+		blocks []block
+		others []*Change // those of the snapshot without rules
+	)
+	for i, change := range changes {
+		if plane := change.ControlPlane; plane != "" && (i == 0 || changes[i-1].ControlPlane != plane) {
+			blocks = append(blocks, block{rows: []row{{left: plane, leftTone: colour.Title}}, apart: true})
 		}
-		blocks = append(blocks, s.snapshot(snapshot)...)
+		if change.idle() {
+			others = append(others, change)
+		} else {
+			blocks = append(blocks, s.block(change))
+		}
+		if last := i+1 == len(changes) || changes[i+1].ControlPlane != change.ControlPlane; last && len(others) > 0 {
+			blocks, others = append(blocks, s.others(others)), nil
+		}
 	}
 	column := s.column(blocks)
 	var out strings.Builder
@@ -70,42 +77,12 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	if len(blocks) > 0 {
 		out.WriteByte('\n')
 	}
-	out.WriteString(summaryOf(all) + "\n")
+	out.WriteString(summaryOf(changes) + "\n")
 	for _, note := range s.Notes {
 		out.WriteString("Note: " + note + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
-}
-
-// ofSnapshot returns the leading changes of one snapshot, and the rest.
-func ofSnapshot(changes []*Change) (first, rest []*Change) {
-	for i, change := range changes {
-		if change.ControlPlane != changes[0].ControlPlane {
-			return changes[:i], changes[i:]
-		}
-	}
-	return changes, nil
-}
-
-// snapshot returns the blocks of the changes of one snapshot.
-func (s Style) snapshot(changes []*Change) []block {
-	var (
-		blocks []block
-		others []*Change
-	)
-	for _, change := range changes {
-		b := s.block(change)
-		if len(b.rows) == 1 && change.idle() {
-			others = append(others, change)
-			continue
-		}
-		blocks = append(blocks, b)
-	}
-	if len(others) > 0 {
-		blocks = append(blocks, s.others(others))
-	}
-	return blocks
 }
 
 // ShortFile returns the last folder of a path with the file name.
