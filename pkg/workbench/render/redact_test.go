@@ -35,9 +35,10 @@ controlplane:
   - containers: {set: {tokens: {image: x, args: ["-p${ lookups.s.password }", "${ lookups.s.password }=x", --y, "${ lookups.s.odd }"]}}}
   kubelet:
   - flags: {set: {odd: "${ lookups.s.odd }"}}
-  - configuration: {set: {providerID: "${ lookups.s.odd }"}}
+  - configuration: {set: {providerID: "${ lookups.s.odd }", clusterDomain: "${ lookups.s.config }"}}
   node:
   - file: {path: /etc/cloud.conf, permissions: 0600, content: "[Global]\nkey=${ lookups.s.key }\n"}
+  - unit: {name: containerd.service, dropIns: {10-acme.conf: "[Service]\nEnvironment=KEY=${ lookups.s.odd }\n"}}
 `
 
 // kept are the values of the Secret; odd ones stand in quotes and with escapes where they are written.
