@@ -25,7 +25,8 @@ func example() *render.Page {
 		Rule: "external cloud provider", Profile: "acme", Position: source.Position{File: "acme/profile.yaml", Line: 12}, Outcome: mutation.Changed,
 	}
 	late := mutation.Applied{
-		Rule: "late", Profile: "acme", Position: source.Position{File: "acme/profile.yaml", Line: 20}, Outcome: mutation.Skipped, Reason: "the condition is false",
+		Rule: "late", Profile: "acme", Position: source.Position{File: "acme/profile.yaml", Line: 20},
+		Outcome: mutation.Skipped, Reason: "the condition is false",
 	}
 	overridden := late
 	overridden.Outcome, overridden.Reason = mutation.Overridden, "external cloud provider"

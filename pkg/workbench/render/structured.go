@@ -152,7 +152,9 @@ func LineEditOf(e Edit) LineEdit {
 
 // JSON writes a Difference as JSON, with the sides of a comparison and its notes. It fails if w cannot be written.
 func (s Style) JSON(w io.Writer, changes ...*Change) error {
-	d := Difference{APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference", Objects: make([]ObjectDifference, 0, len(changes)), Notes: s.Notes}
+	d := Difference{
+		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference", Objects: make([]ObjectDifference, 0, len(changes)), Notes: s.Notes,
+	}
 	for _, change := range changes {
 		d.Summary.add(change)
 		d.Objects = append(d.Objects, objectDifference(change))
