@@ -122,7 +122,7 @@ func (s Style) Page(changes ...*Change) *Page {
 	page := &Page{Title: cmp.Or(s.Title, defaultTitle), Facts: s.About}
 	var n Summary
 	for _, change := range changes {
-		n.add(change)
+		n.add(change, change.Differs(""))
 		if change.idle() {
 			page.Rest = addName(page.Rest, change)
 		} else {

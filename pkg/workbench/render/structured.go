@@ -100,13 +100,13 @@ type LineEdit struct {
 	Depth int `json:"-"`
 }
 
-// add counts an object.
-func (s *Summary) add(c *Change) {
+// add counts an object, which is changed or not if it is not denied.
+func (s *Summary) add(c *Change, changed bool) {
 	s.Objects++
 	switch {
 	case c.Denied != nil:
 		s.Denied++
-	case c.Differs(""):
+	case changed:
 		s.Changed++
 	default:
 		s.Unchanged++
@@ -156,7 +156,7 @@ func (s Style) JSON(w io.Writer, changes ...*Change) error {
 		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference", Objects: make([]ObjectDifference, 0, len(changes)), Notes: s.Notes,
 	}
 	for _, change := range changes {
-		d.Summary.add(change)
+		d.Summary.add(change, change.Differs(""))
 		d.Objects = append(d.Objects, objectDifference(change))
 	}
 	for _, fact := range s.About {

@@ -286,7 +286,7 @@ func unchanged(c *Change) string {
 func summaryOf(changes []*Change) string {
 	var n Summary
 	for _, c := range changes {
-		n.add(c)
+		n.add(c, c.Changed())
 	}
 	text := "nothing changes"
 	if n.Changed > 0 {
