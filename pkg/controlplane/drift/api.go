@@ -76,11 +76,12 @@ func hasStatus(err error, status int) bool {
 	return errors.As(err, &answer) && answer.HTTPStatus() == status
 }
 
-func notFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+// NotFound reports whether the API server answered that the object or the kind does not exist.
+func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// pathOf returns the path of objects of a form in a namespace, or of one of them. The namespace is empty for
+// Path returns the path of objects of a form in a namespace, or of one of them. The namespace is empty for
 // cluster-scoped objects.
-func pathOf(f target.Form, namespace, name string) string {
+func Path(f target.Form, namespace, name string) string {
 	path := "/apis/" + f.Group + "/" + f.Version
 	if f.Group == "" {
 		path = "/api/" + f.Version
@@ -111,10 +112,11 @@ var errEndless = fmt.Errorf("the list has more than %d pages", mostPages)
 // restarts limits how often a list is restarted because its next page has expired.
 const restarts = 3
 
-// list calls each for the objects, page by page. After a restart, objects are repeated.
-func list(ctx context.Context, api API, path, labels string, limit int, each func(json.RawMessage) error) error {
+// List calls each for the objects of a form in a namespace, or in all, in pages of at most limit objects. After a
+// restart, objects are repeated. It fails if a page cannot be read or each fails.
+func List(ctx context.Context, api API, f target.Form, namespace, labels string, limit int, each func(json.RawMessage) error) error {
 	for begun := 0; ; begun++ {
-		err := pages(ctx, api, path, labels, limit, each)
+		err := pages(ctx, api, Path(f, namespace, ""), labels, limit, each)
 		if !hasStatus(err, http.StatusGone) || begun == restarts {
 			return err
 		}
@@ -158,7 +160,7 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 	return fmt.Errorf("reading the list %s: %w", path, errEndless)
 }
 
-// get reads one object.
-func get(ctx context.Context, api API, path string) ([]byte, error) {
-	return api.Call(ctx, Read(path, nil))
+// Get reads one object of a form. The namespace is empty for cluster-scoped objects.
+func Get(ctx context.Context, api API, f target.Form, namespace, name string) ([]byte, error) {
+	return api.Call(ctx, Read(Path(f, namespace, name), nil))
 }

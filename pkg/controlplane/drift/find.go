@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -109,7 +110,7 @@ type search struct {
 // fails if each, the context, or the list of namespaces fails; the summary contains namespaces that cannot be read.
 func (f *Finder) Find(ctx context.Context, each func(Finding) error) (Summary, error) {
 	s := &search{Finder: f, registrations: f.Engine.Registrations(), known: versionsOf(f.Engine), each: each, summary: Summary{Found: map[State]int{}}}
-	all, err := f.namespaces(ctx, s.registrations)
+	all, err := f.namespaces(ctx)
 	if err != nil {
 		return s.summary, err
 	}
@@ -133,13 +134,14 @@ func versionsOf(e Engine) []string {
 }
 
 // namespace searches one namespace.
-func (s *search) namespace(ctx context.Context, n namespace, of int) error {
+func (s *search) namespace(ctx context.Context, n facts.Namespace, of int) error {
 	var err error
-	if n.optOut == "" {
+	optedOut := n.Annotations[annotation.OptOut] != ""
+	if !optedOut {
 		err = s.objects(ctx, n)
 	}
 	if s.Left != nil {
-		s.Left(n.name)
+		s.Left(n.Name)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -153,10 +155,10 @@ func (s *search) namespace(ctx context.Context, n namespace, of int) error {
 		return refused.error
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case n.optOut != "":
-		s.summary.OptedOut = append(s.summary.OptedOut, n.name)
+	case optedOut:
+		s.summary.OptedOut = append(s.summary.OptedOut, n.Name)
 	case err != nil:
-		s.summary.Unread = append(s.summary.Unread, UnreadNamespace{n.name, err.Error()})
+		s.summary.Unread = append(s.summary.Unread, UnreadNamespace{n.Name, err.Error()})
 	default:
 		s.summary.ControlPlanes++
 	}
@@ -167,11 +169,11 @@ func (s *search) namespace(ctx context.Context, n namespace, of int) error {
 type stop struct{ error }
 
 // objects checks all objects of a namespace with rules.
-func (s *search) objects(ctx context.Context, n namespace) error {
+func (s *search) objects(ctx context.Context, n facts.Namespace) error {
 	var selected []mutation.Registration
 	var forms []target.Form
 	for _, r := range s.registrations {
-		if r.Selects(n.name, n.labels) {
+		if r.Selects(n.Name, n.Labels) {
 			selected, forms = append(selected, r), append(forms, r.Forms...)
 		}
 	}
@@ -180,15 +182,15 @@ func (s *search) objects(ctx context.Context, n namespace) error {
 	}
 	for _, form := range distinct(forms) {
 		seen := map[string]bool{}
-		err := s.form(ctx, n.name, form, func(raw json.RawMessage) error {
-			o, err := readObject(raw, form)
-			if err != nil || seen[o.name] {
+		err := s.form(ctx, n.Name, form, func(raw json.RawMessage) error {
+			current, name, err := ReadObject(raw, form)
+			if err != nil || seen[name] {
 				return err
 			}
-			seen[o.name] = true
+			seen[name] = true
 			for _, r := range selected {
-				if r.Has(form.Group, form.Kind, o.name) {
-					err = errors.Join(err, s.object(ctx, r, n.name, form, o))
+				if r.Has(form.Group, form.Kind, name) {
+					err = errors.Join(err, s.object(ctx, r, n.Name, form, name, current))
 				}
 			}
 			return err
@@ -226,25 +228,25 @@ func distinct(forms []target.Form) []target.Form {
 func (s *search) form(ctx context.Context, namespace string, form target.Form, each func(json.RawMessage) error) error {
 	var err error
 	if form.Name == "" {
-		err = list(ctx, s.API, pathOf(form, namespace, ""), "", objectPage, each)
+		err = List(ctx, s.API, form, namespace, "", objectPage, each)
 	} else {
 		var raw []byte
-		if raw, err = get(ctx, s.API, pathOf(form, namespace, form.Name)); err == nil {
+		if raw, err = Get(ctx, s.API, form, namespace, form.Name); err == nil {
 			err = each(raw)
 		}
 	}
-	if notFound(err) {
+	if NotFound(err) {
 		return nil
 	}
 	return err
 }
 
 // object checks an object for one webhook, and reports the finding.
-func (s *search) object(ctx context.Context, r mutation.Registration, namespace string, form target.Form, o object) error {
+func (s *search) object(ctx context.Context, r mutation.Registration, namespace string, form target.Form, name string, current []byte) error {
 	finding, selected, err := check(ctx, s.Engine, s.known, Object{
 		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Namespace: namespace, Group: form.Group, Version: form.Version, Kind: form.Kind,
-		Resource: form.Resource, Name: o.name,
-	}, o)
+		Resource: form.Resource, Name: name,
+	}, current)
 	if err != nil || !selected {
 		return err
 	}
@@ -312,7 +314,7 @@ func (o Object) Same(other Object) bool {
 
 // path returns the API path of the object.
 func (o Object) path() string {
-	return pathOf(target.Form{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace, o.Name)
+	return Path(target.Form{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace, o.Name)
 }
 
 // Finding is an object that has drifted, is denied, or cannot be checked.
@@ -332,43 +334,38 @@ type Finding struct {
 // Versions returns the mark as one string.
 func (f Finding) Versions() string { return strings.Join(f.Mark, ",") }
 
-// object is a stored object of the cluster.
-type object struct {
-	name string
-	raw  []byte
-}
-
-// readObject adds the kind to an object of a list, because kube-apiserver omits it there.
-func readObject(raw []byte, form target.Form) (object, error) {
+// ReadObject returns a stored object and its name. It adds the kind, which kube-apiserver omits in lists, and removes the
+// managed fields.
+func ReadObject(raw []byte, form target.Form) (object []byte, name string, err error) {
 	parsed, err := document.Parse(raw)
 	if err != nil {
-		return object{}, err
+		return nil, "", err
 	}
 	root := parsed.Root()
 	version := schema.GroupVersion{Group: form.Group, Version: form.Version}.String()
 	for key, value := range map[string]string{"apiVersion": version, "kind": form.Kind} {
 		if root.Get(key) == nil {
 			if _, err := root.Set(key, document.Quote(value)); err != nil {
-				return object{}, err
+				return nil, "", err
 			}
 		}
 	}
 	root.Get("metadata").Remove("managedFields")
-	name, _ := root.Find("metadata", "name").Text()
-	return object{name, parsed.Bytes()}, nil
+	name, _ = root.Find("metadata", "name").Text()
+	return parsed.Bytes(), name, nil
 }
 
 // check computes the webhook's response to an update of an object without changes. The state is empty if the object is
 // up to date; selected is false if no rule concerns it. known lists the versions of the profiles.
-func check(ctx context.Context, e Engine, known []string, of Object, o object) (f Finding, selected bool, err error) {
-	parsed, err := document.Parse(o.raw)
+func check(ctx context.Context, e Engine, known []string, of Object, current []byte) (f Finding, selected bool, err error) {
+	parsed, err := document.Parse(current)
 	if err != nil {
 		return f, false, fmt.Errorf("%s: %w", of, err)
 	}
 	f = Finding{Object: of, Mark: annotation.Marks(parsed, of.Set)}
 	result, err := e.Admit(ctx, mutation.Request{
 		Set: of.Set, Provider: of.Provider, Garden: of.Garden, Operation: "UPDATE", Namespace: of.Namespace, Name: of.Name, Group: of.Group,
-		Version: of.Version, Kind: of.Kind, Object: o.raw, OldObject: o.raw,
+		Version: of.Version, Kind: of.Kind, Object: current, OldObject: current,
 	})
 	if ctx.Err() != nil {
 		return f, false, ctx.Err()
@@ -419,48 +416,47 @@ func changing(result *mutation.Result) []string {
 // namespaceForm is the form of namespaces.
 var namespaceForm = target.Form{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
 
-// namespace holds the required data of a namespace.
-type namespace struct {
-	name   string
-	labels map[string]string
-	// optOut is the reason in the opt-out annotation; empty without one.
-	optOut string
+// namespaces returns the namespaces with webhooks, sorted by name, or only the given one.
+func (f *Finder) namespaces(ctx context.Context) ([]facts.Namespace, error) {
+	if f.Namespace == "" {
+		return ControlPlanes(ctx, f.API, f.Engine.Registrations())
+	}
+	one, err := ReadNamespace(ctx, f.API, f.Namespace)
+	return []facts.Namespace{one}, err
 }
 
-// namespaces returns the namespaces with webhooks, sorted by name, or only the given one.
-func (f *Finder) namespaces(ctx context.Context, registrations []mutation.Registration) ([]namespace, error) {
-	found := map[string]namespace{}
-	take := func(raw json.RawMessage) error {
-		one, err := readNamespace(raw)
-		found[one.name] = one
-		return err
+// ReadNamespace reads a namespace. It fails if the namespace does not exist (see NotFound) or is unreadable.
+func ReadNamespace(ctx context.Context, api API, name string) (facts.Namespace, error) {
+	raw, err := Get(ctx, api, namespaceForm, "", name)
+	if err != nil {
+		return facts.Namespace{}, fmt.Errorf("reading the Namespace %s: %w", name, err)
 	}
-	if only := f.Namespace; only != "" {
-		raw, err := get(ctx, f.API, pathOf(namespaceForm, "", only))
-		if err == nil {
-			err = take(raw)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the Namespace %s: %w", only, err)
-		}
-		return slices.Collect(maps.Values(found)), nil
-	}
+	return facts.DecodeNamespace(raw)
+}
+
+// ControlPlanes returns the namespaces with webhooks, sorted by name. It fails if they are unreadable.
+func ControlPlanes(ctx context.Context, api API, registrations []mutation.Registration) ([]facts.Namespace, error) {
+	found := map[string]facts.Namespace{}
 	selectors, garden := selectorsOf(registrations)
 	for _, selector := range selectors {
-		if err := list(ctx, f.API, pathOf(namespaceForm, "", ""), selector, namespacePage, take); err != nil {
+		err := List(ctx, api, namespaceForm, "", selector, namespacePage, func(raw json.RawMessage) error {
+			one, err := facts.DecodeNamespace(raw)
+			found[one.Name] = one
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("listing namespaces: %w", err)
 		}
 	}
 	if garden {
-		raw, err := get(ctx, f.API, pathOf(namespaceForm, "", target.GardenNamespace))
-		if err == nil {
-			err = take(raw)
-		}
-		if err != nil && !notFound(err) {
-			return nil, fmt.Errorf("reading the Namespace %s: %w", target.GardenNamespace, err)
+		switch one, err := ReadNamespace(ctx, api, target.GardenNamespace); {
+		case err == nil:
+			found[one.Name] = one
+		case !NotFound(err):
+			return nil, err
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b namespace) int { return strings.Compare(a.name, b.name) }), nil
+	return slices.SortedFunc(maps.Values(found), func(a, b facts.Namespace) int { return strings.Compare(a.Name, b.Name) }), nil
 }
 
 // selectorsOf returns the label selectors of namespaces, one for each set, and whether there is a webhook for the
@@ -478,20 +474,6 @@ func selectorsOf(registrations []mutation.Registration) (selectors []string, gar
 		selectors = append(selectors, fmt.Sprintf("%s in (%s)", set.NamespaceLabel(), strings.Join(providers[set], ",")))
 	}
 	return selectors, garden
-}
-
-func readNamespace(raw json.RawMessage) (namespace, error) {
-	var read struct {
-		Metadata struct {
-			Name        string            `json:"name"`
-			Labels      map[string]string `json:"labels"`
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(raw, &read); err != nil {
-		return namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
-	}
-	return namespace{read.Metadata.Name, read.Metadata.Labels, read.Metadata.Annotations[annotation.OptOut]}, nil
 }
 
 // Permission is a permission for objects of a kind, in addition to those that every installation has: to read

@@ -77,12 +77,12 @@ func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case notFound(err):
+	case NotFound(err):
 		return Gone, nil
 	case err != nil:
 		return Failed, fmt.Errorf("touching %s of %s: %w", o, o.Namespace, err)
 	}
-	current, err := readObject(raw, target.Form{Group: o.Group, Version: o.Version, Kind: o.Kind})
+	current, _, err := ReadObject(raw, target.Form{Group: o.Group, Version: o.Version, Kind: o.Kind})
 	if err != nil {
 		return Failed, fmt.Errorf("reading %s of %s: %w", o, o.Namespace, err)
 	}

@@ -91,6 +91,17 @@ func FromGarden(raw []byte) (*Facts, error) {
 	return &Facts{Namespace: Namespace{Name: target.GardenNamespace}, Garden: g}, nil
 }
 
+// DecodeNamespace decodes a Namespace. It fails if it is not an object.
+func DecodeNamespace(raw []byte) (Namespace, error) {
+	var m struct {
+		Metadata objectMeta `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return Namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
+	}
+	return Namespace{Name: m.Metadata.Name, Labels: m.Metadata.Labels, Annotations: m.Metadata.Annotations}, nil
+}
+
 // shootManifest is the part of a Shoot that is decoded immediately.
 type shootManifest struct {
 	typeMeta

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,7 +31,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
-var _ drift.API = (*Seed)(nil)
+var (
+	_ drift.API    = (*Seed)(nil)
+	_ facts.Source = (*Engine)(nil)
+)
 
 // Call implements drift.API. It is the only way to write: a drift.Call is either a read or a patch that changes
 // nothing. It fails with a *drift.Answer if the API server rejects the call.
@@ -43,12 +47,13 @@ func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	return raw, err
 }
 
-// Engine decides like the webhook of a seed with the profiles of the program. It reads the facts of a control plane
-// once, until Leave.
+// Engine computes the results of the webhook of a seed with the profiles of the program, and is their source of facts and
+// lookups. It reads the facts of a control plane once, until Leave.
 type Engine struct {
 	*mutation.Program
-	seed  *Seed
-	known memo[*lookups]
+	seed *Seed
+	// sources are the *lookups of control planes by namespace.
+	sources sync.Map
 }
 
 // NewEngine makes an engine.
@@ -56,18 +61,15 @@ func NewEngine(s *Seed, p *mutation.Program) *Engine { return &Engine{Program: p
 
 // Admit implements drift.Engine.
 func (e *Engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
-	return e.Program.Admit(ctx, r, (*reading)(e))
+	return e.Program.Admit(ctx, r, e)
 }
 
 // Leave forgets a control plane.
-func (e *Engine) Leave(namespace string) { e.known.forget(namespace) }
-
-// reading is the Source of all control planes.
-type reading Engine
+func (e *Engine) Leave(namespace string) { e.sources.Delete(namespace) }
 
 // Read implements facts.Source.
-func (r *reading) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
-	source, err := r.of(ctx, namespace)
+func (e *Engine) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
+	source, err := e.source(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -75,34 +77,27 @@ func (r *reading) Read(ctx context.Context, namespace string) (*facts.Facts, err
 }
 
 // Lookup implements facts.Source.
-func (r *reading) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
-	source, err := r.of(ctx, namespace)
+func (e *Engine) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
+	source, err := e.source(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
 	return source.Lookup(ctx, namespace, request)
 }
 
-// of returns the Source of one control plane.
-func (r *reading) of(ctx context.Context, namespace string) (*lookups, error) {
-	return r.known.get(ctx, namespace, func(ctx context.Context) (*lookups, error) {
-		read, err := r.seed.facts(ctx, namespace)
-		switch {
-		case errors.Is(err, ErrNoNamespace):
-			return nil, fmt.Errorf("%w: %w", facts.ErrNotFound, err)
-		case err != nil:
-			return nil, fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
-		}
-		raw, err := r.seed.get(ctx, namespaces, namespace)
-		if err != nil {
-			return nil, fmt.Errorf("reading the Namespace %s: %w: %w", namespace, facts.ErrUnavailable, err)
-		}
-		at, err := decodeNamespace(raw)
-		if err != nil {
-			return nil, err
-		}
-		return newLookups(r.seed, read.WithNamespace(at)), nil
-	})
+func (e *Engine) source(ctx context.Context, namespace string) (*lookups, error) {
+	if known, ok := e.sources.Load(namespace); ok {
+		return known.(*lookups), nil
+	}
+	source, err := e.seed.source(ctx, namespace)
+	switch {
+	case errors.Is(err, ErrNoNamespace):
+		return nil, fmt.Errorf("%w: %w", facts.ErrNotFound, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
+	}
+	e.sources.Store(namespace, source)
+	return source, nil
 }
 
 // Stored is the side with the current objects of the seed.
@@ -143,16 +138,15 @@ func NewInstalled(s *Seed, programs ...*mutation.Program) Installed {
 // Admit implements compare.Side. An object that a webhook of Graft denies is a change with Denied set; if the webhooks
 // cannot be called, or the update is refused for another reason, the error wraps compare.ErrUnknown.
 func (i Installed) Admit(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error) {
-	gv, err := schema.ParseGroupVersion(object.APIVersion)
-	if err != nil {
-		return nil, fmt.Errorf("asking about %s: %w", object, err)
+	form := target.Form{
+		Group: object.Group(), Version: object.Version(), Kind: object.Kind,
+		Resource: i.Resources[schema.GroupKind{Group: object.Group(), Kind: object.Kind}],
 	}
-	of := resource{GroupVersion: gv, plural: i.Resources[schema.GroupKind{Group: gv.Group, Kind: object.Kind}], namespace: s.Namespace().Name}
-	answer, err := i.Seed.dryRun(ctx, of, object)
+	answer, err := i.dryRun(ctx, s, form, object)
 	if apierrors.IsConflict(err) {
 		// The object was changed concurrently: use its new version.
-		if object.JSON, err = i.renew(ctx, of, object); err == nil {
-			answer, err = i.Seed.dryRun(ctx, of, object)
+		if object.JSON, err = i.renew(ctx, s, form, object); err == nil {
+			answer, err = i.dryRun(ctx, s, form, object)
 		}
 	}
 	if err == nil {
@@ -172,18 +166,18 @@ func (i Installed) Admit(ctx context.Context, s *snapshot.Snapshot, object manif
 }
 
 // dryRun returns the object that kube-apiserver would store, without storing it.
-func (s *Seed) dryRun(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
+func (i Installed) dryRun(ctx context.Context, s *snapshot.Snapshot, form target.Form, object manifest.Object) ([]byte, error) {
 	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}, "fieldManager": {"graft"}}
-	return s.do(ctx, http.MethodPut, of.path(object.Name), query, runtime.ContentTypeJSON, object.JSON)
+	return i.Seed.do(ctx, http.MethodPut, drift.Path(form, s.Namespace().Name, object.Name), query, runtime.ContentTypeJSON, object.JSON)
 }
 
 // renew returns the object with its current version.
-func (i Installed) renew(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
-	raw, err := i.Seed.get(ctx, of, object.Name)
+func (i Installed) renew(ctx context.Context, s *snapshot.Snapshot, form target.Form, object manifest.Object) ([]byte, error) {
+	raw, err := drift.Get(ctx, i.Seed, form, s.Namespace().Name, object.Name)
 	if err != nil {
 		return nil, err
 	}
-	now, _, err := tidy(raw, target.Form{Group: of.Group, Version: of.Version, Kind: object.Kind})
+	now, _, err := drift.ReadObject(raw, form)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +314,7 @@ func written(ctx context.Context, p *mutation.Program, s *snapshot.Snapshot, obj
 		edits := 0
 		request := mutation.Request{
 			Set: r.Set, Provider: r.Provider, Garden: r.Garden, Operation: "UPDATE", Namespace: s.Namespace().Name, Name: object.Name,
-			Group: object.Group(), Version: object.APIVersion[strings.Index(object.APIVersion, "/")+1:], Kind: object.Kind,
+			Group: object.Group(), Version: object.Version(), Kind: object.Kind,
 			Object: object.JSON, OldObject: s.Old[snapshot.OldKey(object)],
 		}
 		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {

@@ -10,22 +10,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
@@ -38,10 +34,10 @@ var (
 	ErrNoControlPlane = errors.New("no namespace of the seed has a provider of the profiles")
 )
 
+// The resources with facts about a control plane.
 var (
-	namespaces = resource{GroupVersion: schema.GroupVersion{Version: "v1"}, plural: "namespaces"}
-	clusters   = resource{GroupVersion: schema.GroupVersion{Group: "extensions.gardener.cloud", Version: "v1alpha1"}, plural: "clusters"}
-	gardens    = resource{GroupVersion: schema.GroupVersion{Group: "operator.gardener.cloud", Version: "v1alpha1"}, plural: "gardens"}
+	clusters = target.Form{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "clusters"}
+	gardens  = target.Form{Group: "operator.gardener.cloud", Version: "v1alpha1", Resource: "gardens"}
 )
 
 // parallel is the number of control planes that are read concurrently.
@@ -50,37 +46,22 @@ const parallel = 8
 // ControlPlanes returns the names of the namespaces for which the webhooks of the programs are called, sorted. It fails
 // with ErrNoControlPlane if there is none.
 func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program) ([]string, error) {
-	providers := map[target.Set][]string{}
-	found := map[string]bool{}
+	var registrations []mutation.Registration
 	for _, program := range programs {
-		for _, r := range program.Registrations() {
-			if r.Garden {
-				found[target.GardenNamespace] = true
-			} else if !slices.Contains(providers[r.Set], r.Provider) {
-				providers[r.Set] = append(providers[r.Set], r.Provider)
-			}
-		}
+		registrations = append(registrations, program.Registrations()...)
 	}
-	for set, names := range providers {
-		selector := fmt.Sprintf("%s in (%s)", set.NamespaceLabel(), strings.Join(names, ","))
-		err := s.list(ctx, namespaces, selector, func(raw json.RawMessage) error {
-			namespace, err := decodeNamespace(raw)
-			found[namespace.Name] = true
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("listing namespaces: %w", err)
-		}
+	namespaces, err := drift.ControlPlanes(ctx, s, registrations)
+	if err != nil {
+		return nil, err
 	}
-	if found[target.GardenNamespace] {
-		if _, err := s.get(ctx, namespaces, target.GardenNamespace); apierrors.IsNotFound(err) {
-			delete(found, target.GardenNamespace)
-		}
-	}
-	if len(found) == 0 {
+	if len(namespaces) == 0 {
 		return nil, ErrNoControlPlane
 	}
-	return slices.Sorted(maps.Keys(found)), nil
+	names := make([]string, len(namespaces))
+	for i, namespace := range namespaces {
+		names[i] = namespace.Name
+	}
+	return names, nil
 }
 
 // Snapshots reads control planes, several at a time, and calls progress with the number of completed ones. An
@@ -149,28 +130,33 @@ type Plane struct {
 // Snapshot reads the objects of one control plane for which the programs have rules. The error wraps ErrNoNamespace if
 // the namespace does not exist.
 func (s *Seed) Snapshot(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
-	raw, err := s.get(ctx, namespaces, name)
-	if apierrors.IsNotFound(err) {
+	source, err := s.source(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	plane := &Plane{Name: name, Taken: map[string]*annotation.Restored{}, Snapshot: &snapshot.Snapshot{
+		Title: name, Facts: source.facts, Old: map[string][]byte{}, Live: source,
+	}}
+	if err := s.extend(ctx, plane, programs); err != nil {
+		return nil, err
+	}
+	return plane, nil
+}
+
+// source returns the source of facts and lookups of one control plane. The error wraps ErrNoNamespace if the namespace
+// does not exist or has no control plane.
+func (s *Seed) source(ctx context.Context, name string) (*lookups, error) {
+	namespace, err := drift.ReadNamespace(ctx, s, name)
+	if drift.NotFound(err) {
 		return nil, fmt.Errorf("%w: the seed has no namespace %s", ErrNoNamespace, name)
 	} else if err != nil {
-		return nil, fmt.Errorf("reading the Namespace %s: %w", name, err)
-	}
-	namespace, err := decodeNamespace(raw)
-	if err != nil {
 		return nil, err
 	}
 	known, err := s.facts(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	known = known.WithNamespace(namespace)
-	plane := &Plane{Name: name, Taken: map[string]*annotation.Restored{}, Snapshot: &snapshot.Snapshot{
-		Title: name, Facts: known, Old: map[string][]byte{}, Live: newLookups(s, known),
-	}}
-	if err := s.extend(ctx, plane, programs); err != nil {
-		return nil, err
-	}
-	return plane, nil
+	return &lookups{seed: s, facts: known.WithNamespace(namespace), known: map[string]lookup{}}, nil
 }
 
 // extend reads the objects with rules of the programs, except those that were already read.
@@ -194,20 +180,20 @@ func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Pr
 func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 	if name == target.GardenNamespace {
 		var all []json.RawMessage
-		err := s.list(ctx, gardens, "", func(raw json.RawMessage) error {
+		err := drift.List(ctx, s, gardens, "", "", page, func(raw json.RawMessage) error {
 			all = append(all, raw)
 			return nil
 		})
 		switch {
-		case err != nil && !apierrors.IsNotFound(err):
+		case err != nil && !drift.NotFound(err):
 			return nil, fmt.Errorf("reading the Garden: %w", err)
 		case len(all) != 1:
 			return nil, fmt.Errorf("%w: there are %d Gardens where there must be one", ErrNoNamespace, len(all))
 		}
 		return facts.FromGarden(all[0])
 	}
-	raw, err := s.get(ctx, clusters, name)
-	if apierrors.IsNotFound(err) {
+	raw, err := drift.Get(ctx, s, clusters, "", name)
+	if drift.NotFound(err) {
 		return nil, fmt.Errorf("%w: there is no Cluster %s, which describes the shoot", ErrNoNamespace, name)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", name, err)
@@ -241,20 +227,19 @@ func formsOf(namespace facts.Namespace, programs []*mutation.Program) []target.F
 
 // objects reads the existing objects of a form.
 func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) error {
-	of := resource{GroupVersion: schema.GroupVersion{Group: form.Group, Version: form.Version}, plural: form.Resource, namespace: plane.Name}
 	if form.Name != "" && !strings.HasSuffix(form.Name, "*") {
-		raw, err := s.get(ctx, of, form.Name)
-		if apierrors.IsNotFound(err) {
+		raw, err := drift.Get(ctx, s, form, plane.Name, form.Name)
+		if drift.NotFound(err) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("reading %s of %s: %w", form, plane.Name, err)
 		}
 		return plane.add(raw, form)
 	}
-	err := s.list(ctx, of, "", func(raw json.RawMessage) error {
+	err := drift.List(ctx, s, form, plane.Name, "", page, func(raw json.RawMessage) error {
 		return plane.add(raw, form)
 	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !drift.NotFound(err) {
 		return fmt.Errorf("listing %s of %s: %w", form.Resource, plane.Name, err)
 	}
 	return nil
@@ -262,7 +247,7 @@ func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) erro
 
 // add adds an object in its current state and as written by Gardener.
 func (p *Plane) add(raw []byte, form target.Form) error {
-	current, name, err := tidy(raw, form)
+	current, name, err := drift.ReadObject(raw, form)
 	if err != nil {
 		return fmt.Errorf("reading %s of %s: %w", form, p.Name, err)
 	}
@@ -286,107 +271,53 @@ func (p *Plane) add(raw []byte, form target.Form) error {
 	return nil
 }
 
-// tidy adds the kind to an object of a list, and removes its managed fields.
-func tidy(raw []byte, form target.Form) (object []byte, name string, err error) {
-	parsed, err := document.Parse(raw)
-	if err != nil {
-		return nil, "", err
-	}
-	root := parsed.Root()
-	version := schema.GroupVersion{Group: form.Group, Version: form.Version}.String()
-	for key, value := range map[string]string{"apiVersion": version, "kind": form.Kind} {
-		if root.Get(key) == nil {
-			if _, err := root.Set(key, document.Quote(value)); err != nil {
-				return nil, "", err
-			}
-		}
-	}
-	root.Get("metadata").Remove("managedFields")
-	name, _ = root.Find("metadata", "name").Text()
-	return parsed.Bytes(), name, nil
-}
-
-func decodeNamespace(raw []byte) (facts.Namespace, error) {
-	var namespace struct {
-		Metadata struct {
-			Name        string            `json:"name"`
-			Labels      map[string]string `json:"labels"`
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(raw, &namespace); err != nil {
-		return facts.Namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
-	}
-	return facts.Namespace(namespace.Metadata), nil
-}
-
-// memo keeps values by key. Callers of one key wait for the first.
-type memo[V any] struct {
-	// failures reports that errors are kept, except if the caller gave up or timed out.
-	failures bool
-	known    sync.Map
-}
-
-// result is a value that is read at its first use.
-type result[V any] struct{ read func() (V, error) }
-
-// get returns a value, and reads a missing one.
-func (m *memo[V]) get(ctx context.Context, key string, read func(context.Context) (V, error)) (V, error) {
-	for {
-		found, waited := m.known.LoadOrStore(key, &result[V]{sync.OnceValues(func() (V, error) { return read(ctx) })})
-		value, err := found.(*result[V]).read()
-		gaveUp := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-		if err == nil || m.failures && !gaveUp && ctx.Err() == nil {
-			return value, err
-		}
-		m.known.CompareAndDelete(key, found)
-		if !waited || !gaveUp || ctx.Err() != nil {
-			return value, err
-		}
-	}
-}
-
-func (m *memo[V]) forget(key string) { m.known.Delete(key) }
-
-// lookups is the Source of one control plane. It reads an object when a rule uses it, once for each requested part, and
-// keeps only the requested parts.
+// lookups is the source of facts and lookups of one control plane. It reads an object when a rule uses it, once for each
+// requested part, and keeps only the requested parts.
 type lookups struct {
 	seed  *Seed
 	facts *facts.Facts
-	known memo[*facts.Found]
+
+	// mutex guards known, and is held while an object is read.
+	mutex sync.Mutex
+	known map[string]lookup
+}
+
+// lookup is the result of a lookup.
+type lookup struct {
+	found *facts.Found
+	err   error
 }
 
 var _ facts.Source = (*lookups)(nil)
 
-func newLookups(s *Seed, f *facts.Facts) *lookups {
-	return &lookups{seed: s, facts: f, known: memo[*facts.Found]{failures: true}}
-}
-
 // Read implements facts.Source.
 func (l *lookups) Read(context.Context, string) (*facts.Facts, error) { return l.facts, nil }
 
-// Lookup implements facts.Source.
+// Lookup implements facts.Source. It keeps errors, except if the caller gave up or the request timed out.
 func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
 	key, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("reading the %s %s: %w", request.Kind, request.ObjectName, err)
 	}
-	return l.known.get(ctx, string(key), func(ctx context.Context) (*facts.Found, error) { return l.read(ctx, namespace, request) })
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if known, ok := l.known[string(key)]; ok {
+		return known.found, known.err
+	}
+	found, err := l.read(ctx, namespace, request)
+	if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
+		l.known[string(key)] = lookup{found, err}
+	}
+	return found, err
 }
 
 func (l *lookups) read(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
-	of := resource{GroupVersion: request.GroupVersion(), plural: request.Resource, namespace: request.In(namespace)}
-	if request.Scope == facts.ScopeUnknown {
-		namespaced, err := l.seed.namespaced(ctx, of)
-		if err != nil {
-			return nil, fmt.Errorf("reading the %s %s: %w: %w", request.Kind, request.ObjectName, facts.ErrUnavailable, err)
-		}
-		if !namespaced {
-			of.namespace = ""
-		}
+	form := target.Form{Group: request.Group, Version: request.Version, Resource: request.Resource}
+	raw, err := drift.Get(ctx, l.seed, form, request.In(namespace), request.ObjectName)
+	if request.Scope == facts.ScopeUnknown && drift.NotFound(err) {
+		raw, err = drift.Get(ctx, l.seed, form, "", request.ObjectName)
 	}
-	raw, err := l.seed.get(ctx, of, request.ObjectName)
-	if apierrors.IsNotFound(err) {
+	if drift.NotFound(err) {
 		return nil, request.Missing()
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the %s %s: %w: %w", request.Kind, request.ObjectName, facts.ErrUnavailable, err)
@@ -396,41 +327,4 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 		return nil, fmt.Errorf("reading the %s %s: %w", request.Kind, request.ObjectName, facts.ErrUndecodable)
 	}
 	return request.Read(object)
-}
-
-// namespaced asks the API server whether the kind is namespaced. It returns true for an unknown kind.
-func (s *Seed) namespaced(ctx context.Context, of resource) (bool, error) {
-	plurals, err := s.kinds.get(ctx, of.GroupVersion.String(), func(ctx context.Context) (map[string]bool, error) {
-		return s.discover(ctx, of.GroupVersion)
-	})
-	namespaced, ok := plurals[of.plural]
-	return namespaced || !ok, err
-}
-
-// discover asks which kinds there are, and whether they live in namespaces.
-func (s *Seed) discover(ctx context.Context, of schema.GroupVersion) (map[string]bool, error) {
-	path := "/apis/" + of.String()
-	if of.Group == "" {
-		path = "/api/" + of.Version
-	}
-	raw, err := s.do(ctx, http.MethodGet, path, nil, "", nil)
-	if apierrors.IsNotFound(err) {
-		return map[string]bool{}, nil
-	} else if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Resources []struct {
-			Name       string `json:"name"`
-			Namespaced bool   `json:"namespaced"`
-		} `json:"resources"`
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("reading the kinds of %s: %w", of, err)
-	}
-	plurals := map[string]bool{}
-	for _, r := range list.Resources {
-		plurals[r.Name] = r.Namespaced
-	}
-	return plurals, nil
 }

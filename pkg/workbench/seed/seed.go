@@ -16,10 +16,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +29,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -57,7 +57,6 @@ const (
 type Seed struct {
 	host   string
 	client *rest.RESTClient
-	kinds  memo[map[string]bool]
 }
 
 // Connect reads the kubeconfig. No request is made. It fails if the kubeconfig is unreadable or has no such context.
@@ -110,83 +109,8 @@ func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, medi
 	return result.Raw()
 }
 
-// resource names objects of a kind in a namespace; no namespace: in none, or in all.
-type resource struct {
-	schema.GroupVersion
-	plural, namespace string
-}
-
-// path returns the path of the objects, or of one of them.
-func (r resource) path(name string) string {
-	path := "/apis/" + r.Group + "/" + r.Version
-	if r.Group == "" {
-		path = "/api/" + r.Version
-	}
-	if r.namespace != "" {
-		path += "/namespaces/" + url.PathEscape(r.namespace)
-	}
-	path += "/" + r.plural
-	if name != "" {
-		path += "/" + url.PathEscape(name)
-	}
-	return path
-}
-
-func (s *Seed) get(ctx context.Context, r resource, name string) ([]byte, error) {
-	return s.do(ctx, http.MethodGet, r.path(name), nil, "", nil)
-}
-
 // page is the number of objects in one read (limit of Kubernetes' List).
 const page = 250
-
-// restarts limits how often a list is restarted because its next page has expired.
-const restarts = 2
-
-// list calls each for the objects of a kind, when all pages of them are read.
-func (s *Seed) list(ctx context.Context, r resource, labels string, each func(json.RawMessage) error) error {
-	items, err := s.pages(ctx, r, labels)
-	for begun := 0; apierrors.IsResourceExpired(err) && begun < restarts; begun++ {
-		items, err = s.pages(ctx, r, labels)
-	}
-	if err != nil {
-		return err
-	}
-	for _, item := range items {
-		if err := each(item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pages reads a list page by page. The error has the code http.StatusGone when it took longer than the API server keeps
-// the list.
-func (s *Seed) pages(ctx context.Context, r resource, labels string) ([]json.RawMessage, error) {
-	query := url.Values{"limit": {strconv.Itoa(page)}}
-	if labels != "" {
-		query.Set("labelSelector", labels)
-	}
-	var items []json.RawMessage
-	for {
-		raw, err := s.do(ctx, http.MethodGet, r.path(""), query, "", nil)
-		if err != nil {
-			return nil, err
-		}
-		var list struct {
-			Metadata struct {
-				Continue string `json:"continue"`
-			} `json:"metadata"`
-			Items []json.RawMessage `json:"items"`
-		}
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return nil, fmt.Errorf("reading a list of %s: %w", r.plural, err)
-		}
-		if items = append(items, list.Items...); list.Metadata.Continue == "" {
-			return items, nil
-		}
-		query.Set("continue", list.Metadata.Continue)
-	}
-}
 
 // profileLabel marks the ConfigMaps that hold profiles (pkg/controlplane/webhook/profiles.go, ProfileLabel).
 const profileLabel = "graft.provider.extensions.gardener.cloud/profile=true"
@@ -195,9 +119,9 @@ const profileLabel = "graft.provider.extensions.gardener.cloud/profile=true"
 // A file of a profile has another key: its path with _ instead of slashes. Files are named
 // configmap/<namespace>/<name>/<key>. It fails if they cannot be listed.
 func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
-	configMaps := resource{GroupVersion: schema.GroupVersion{Version: "v1"}, plural: "configmaps"}
+	configMaps := target.Form{Version: "v1", Resource: "configmaps"}
 	var files []source.File
-	err := s.list(ctx, configMaps, profileLabel, func(raw json.RawMessage) error {
+	err := drift.List(ctx, s, configMaps, "", profileLabel, page, func(raw json.RawMessage) error {
 		var found struct {
 			Metadata struct{ Namespace, Name string }
 			Data     map[string]string
@@ -224,6 +148,7 @@ func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 		return nil, fmt.Errorf("listing ConfigMaps with profiles: %w", err)
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	files = slices.CompactFunc(files, func(a, b source.File) bool { return a.Name == b.Name }) // a restarted list repeats them
 	return profile.WithoutAttachments(files, func(f source.File, path string) string {
 		return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(path)
 	}), nil
@@ -242,9 +167,9 @@ const (
 // ProfileImages returns the images with profiles that Deployments of the extension mount, in all namespaces, sorted.
 // Only a container runtime or a registry client can read their content. It fails if they cannot be listed.
 func (s *Seed) ProfileImages(ctx context.Context) ([]string, error) {
-	deployments := resource{GroupVersion: schema.GroupVersion{Group: "apps", Version: "v1"}, plural: "deployments"}
+	deployments := target.Form{Group: "apps", Version: "v1", Resource: "deployments"}
 	var images []string
-	err := s.list(ctx, deployments, extensionLabel, func(raw json.RawMessage) error {
+	err := drift.List(ctx, s, deployments, "", extensionLabel, page, func(raw json.RawMessage) error {
 		var found struct {
 			Spec struct {
 				Template struct {

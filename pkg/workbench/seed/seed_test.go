@@ -158,7 +158,6 @@ func TestSnapshot(t *testing.T) {
 		"GET " + base + "/configmaps?continue=x&limit=250":                  `{"metadata":{},"items":[` + configMap("cloud-a", "") + `]}`,
 		"GET " + base + "/configmaps/exact":                                 configMap("exact", record),
 		"GET " + base + "/secrets/cloud":                                    `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud"},"data":{"region":"ZXU="}}`,
-		"GET /apis/acme.example.com/v1":                                     `{"resources":[{"name":"clouds","namespaced":false}]}`,
 		"GET /apis/acme.example.com/v1/clouds/c":                            `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
 	}}
 	connected, program := connect(t, s), compile(t, objects)
@@ -228,7 +227,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestControlPlanes(t *testing.T) {
-	const selected = "GET /api/v1/namespaces?labelSelector=shoot.gardener.cloud%2Fprovider+in+%28acme%29&limit=250"
+	const selected = "GET /api/v1/namespaces?labelSelector=shoot.gardener.cloud%2Fprovider+in+%28acme%29&limit=500"
 	s := &server{answers: map[string]string{selected: `{"metadata":{},"items":[{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}]}`}}
 	got, err := connect(t, s).ControlPlanes(t.Context(), compile(t, objects))
 	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" || err != nil {
@@ -249,10 +248,10 @@ func TestControlPlanes(t *testing.T) {
 // TestListExpires checks that a list restarts if its next page has expired, without duplicate objects and without an
 // endless loop.
 func TestListExpires(t *testing.T) {
-	const first = "GET /api/v1/namespaces?labelSelector=shoot.gardener.cloud%2Fprovider+in+%28acme%29&limit=250"
-	gones := []int{http.StatusGone, http.StatusGone, http.StatusGone}
+	const first = "GET /api/v1/namespaces?labelSelector=shoot.gardener.cloud%2Fprovider+in+%28acme%29&limit=500"
+	gones := []int{http.StatusGone, http.StatusGone, http.StatusGone, http.StatusGone}
 	next := strings.Replace(first, "?", "?continue=x&", 1)
-	for gone, want := range map[int][]string{1: {"a", "b"}, 2: {"a", "b"}, 3: nil} {
+	for gone, want := range map[int][]string{1: {"a", "b"}, 3: {"a", "b"}, 4: nil} {
 		s := &server{
 			answers: map[string]string{
 				first: `{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"b"}}]}`, next: `{"metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
