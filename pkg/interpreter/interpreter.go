@@ -149,17 +149,17 @@ type Member struct {
 
 // Response is an answer. Fields that the operation does not use are nil.
 type Response struct {
-	// Patch changes the object of the request (RFC 6902). Nil means no change.
-	Patch        json.RawMessage
-	Replicas     *int32
-	Requirements *Requirements
-	Components   []Component
-	Dependencies []Dependency
+	Replicas     *int32        `json:"replicas,omitempty"`
+	Requirements *Requirements `json:"requirements,omitempty"`
+	Components   []Component   `json:"components,omitempty"`
+	Dependencies []Dependency  `json:"dependencies,omitempty"`
 	// Status is JSON.
-	Status  json.RawMessage
-	Healthy *bool
+	Status  json.RawMessage `json:"status,omitempty"`
+	Healthy *bool           `json:"healthy,omitempty"`
+	// Patch changes the object of the request (RFC 6902). Nil means no change.
+	Patch json.RawMessage `json:"patch,omitempty"`
 	// Because names the rules that answered, for people.
-	Because []string
+	Because []string `json:"because,omitempty"`
 }
 
 // Requirements are the needs of each replica. NodeClaim and ResourceRequest are JSON in the form of Karmada's

@@ -7,6 +7,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,24 +76,20 @@ The version * means all versions without their own line.`,
 			if err != nil {
 				return err
 			}
-			return listKinds(s, profiles)
+			table := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
+			fmt.Fprintln(table, "KIND\tOPERATIONS\tFILES")
+			for _, known := range profiles.program.Kinds() {
+				var operations []string
+				for _, one := range known.Operations {
+					operations = append(operations, string(one))
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\n", known.Kind, strings.Join(operations, ","), strings.Join(filesOf(profiles.documents, known.Kind), ", "))
+			}
+			return table.Flush()
 		},
 	}
 	o.addTo(command)
 	return command
-}
-
-func listKinds(s *Streams, profiles *interpreters) error {
-	table := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "KIND\tOPERATIONS\tFILES")
-	for _, known := range profiles.program.Kinds() {
-		var operations []string
-		for _, one := range known.Operations {
-			operations = append(operations, string(one))
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", known.Kind, strings.Join(operations, ","), strings.Join(filesOf(profiles.documents, known.Kind), ", "))
-	}
-	return table.Flush()
 }
 
 // filesOf returns the files with rules for a kind, in their order.
@@ -317,23 +314,17 @@ func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
 	case o.timeout == 0:
 		return configuration.Endpoint{}, errors.New("--timeout 0: must be 1 to 30 seconds")
 	}
-	e, err := endpoint(o.url, o.ca, o.timeout)
-	if err == nil && o.service != "" {
-		if e.Service, err = parseService(o.service); err != nil {
-			err = fmt.Errorf("--service %s: %w", o.service, err)
+	e := configuration.Endpoint{URL: o.url, TimeoutSeconds: o.timeout}
+	var err error
+	if o.ca != "" {
+		if e.CABundle, err = disk.ReadStream(o.ca, disk.CertificateSize); err != nil {
+			return e, fmt.Errorf("reading --ca: %w", err)
 		}
 	}
-	return e, err
-}
-
-// endpoint returns the location of a webhook with the CA bundle in a file, if one is named.
-func endpoint(url, ca string, timeout int32) (e configuration.Endpoint, err error) {
-	e = configuration.Endpoint{URL: url, TimeoutSeconds: timeout}
-	if ca == "" {
-		return e, nil
-	}
-	if e.CABundle, err = disk.ReadStream(ca, disk.CertificateSize); err != nil {
-		return e, fmt.Errorf("reading --ca: %w", err)
+	if o.service != "" {
+		if e.Service, err = parseService(o.service); err != nil {
+			return e, fmt.Errorf("--service %s: %w", o.service, err)
+		}
 	}
 	return e, nil
 }
@@ -356,26 +347,25 @@ func asFlags(errs field.ErrorList) error {
 	return errors.Join(all...)
 }
 
+// serviceForm matches namespace/name[:port][/path].
+var serviceForm = regexp.MustCompile(`^([^/]*)/([^/:]*)(:[^/]*)?(/.*)?$`)
+
 // parseService reads namespace/name[:port][/path].
 func parseService(text string) (*admissionv1.ServiceReference, error) {
-	parts := strings.SplitN(text, "/", 3)
-	if len(parts) < 2 {
+	match := serviceForm.FindStringSubmatch(text)
+	if match == nil {
 		return nil, errors.New("must be namespace/name[:port][/path]")
 	}
-	s := &admissionv1.ServiceReference{Namespace: parts[0]}
-	name, port, has := strings.Cut(parts[1], ":")
-	s.Name = name
-	if has {
-		number, err := strconv.ParseInt(port, 10, 32)
+	s := &admissionv1.ServiceReference{Namespace: match[1], Name: match[2]}
+	if match[3] != "" {
+		number, err := strconv.ParseInt(match[3][1:], 10, 32)
 		if err != nil {
 			return nil, errors.New("the port must be a number")
 		}
-		narrow := int32(number)
-		s.Port = &narrow
+		s.Port = new(int32(number))
 	}
-	if len(parts) == 3 {
-		path := "/" + parts[2]
-		s.Path = &path
+	if match[4] != "" {
+		s.Path = &match[4]
 	}
 	return s, nil
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -63,20 +62,14 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 
 func (o *interpretOptions) addTo(command *cobra.Command) {
 	set := command.Flags()
-	o.addQuestionsTo(command)
-	set.StringVarP(&o.format, "output", "o", "text", "output format: text, json, yaml")
-	choices(command, "output", "text\tfor people", "json\tfor programs", "yaml\tthe same as YAML")
-}
-
-// addQuestionsTo defines the flags for requests and profiles.
-func (o *interpretOptions) addQuestionsTo(command *cobra.Command) {
-	set := command.Flags()
 	o.profiles.addTo(command)
 	set.StringSliceVar(&o.operations, "operation", nil, "operation to run (repeatable; default: all operations with rules)")
 	set.StringArrayVar(&o.observed, "observed", nil, "for retain: file with the objects of member clusters, of the same kinds and names (repeatable)")
 	set.Int32Var(&o.replicas, "replicas", 0, "for revise: the number of replicas")
 	set.StringVar(&o.members, "members", "", "for aggregate: file with a mapping of clusters to status, applied, message and health")
+	set.StringVarP(&o.format, "output", "o", "text", "output format: text, json")
 	_ = command.RegisterFlagCompletionFunc("operation", fixed(operationNames()...))
+	choices(command, "output", "text\tfor people", "json\tfor programs")
 }
 
 func operationNames() []string {
@@ -88,7 +81,7 @@ func operationNames() []string {
 }
 
 func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []string) error {
-	asked, err := o.options(command)
+	asked, err := o.options(command.Flags().Changed("replicas"))
 	if err != nil {
 		return err
 	}
@@ -117,7 +110,12 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 		}
 		results = append(results, result)
 	}
-	if err := o.write(s, results); err != nil {
+	if o.format == "json" {
+		err = s.writeJSON(interpret.DocumentOf(results))
+	} else {
+		err = interpret.Write(s.Out, s.style(), results)
+	}
+	if err != nil {
 		return err
 	}
 	switch failed := interpret.Failed(results); {
@@ -132,16 +130,7 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 }
 
 // options returns the requests and their interpreter from the flags.
-func (o *interpretOptions) options(command *cobra.Command) (interpret.Options, error) {
-	asked, err := o.questions(command)
-	if err != nil {
-		return asked, err
-	}
-	return asked, o.answering(&asked)
-}
-
-// questions returns the requests from the flags.
-func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options, error) {
+func (o *interpretOptions) options(withReplicas bool) (interpret.Options, error) {
 	var asked interpret.Options
 	for _, name := range o.operations {
 		one := interpreter.Operation(name)
@@ -153,7 +142,7 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 			asked.Operations = append(asked.Operations, one)
 		}
 	}
-	if command.Flags().Changed("replicas") {
+	if withReplicas {
 		asked.Replicas = &o.replicas
 	}
 	if o.members != "" {
@@ -174,36 +163,15 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 			return asked, fmt.Errorf("--observed: no object was found in %s", strings.Join(o.observed, ", "))
 		}
 	}
-	return asked, nil
-}
-
-// answering loads the rules that answer.
-func (o *interpretOptions) answering(asked *interpret.Options) error {
 	profiles, err := o.profiles.load()
 	if err != nil {
-		return err
+		return asked, err
 	}
 	asked.By = profiles.program
 	asked.Asks = func(kind interpreter.Kind, _ []byte, one interpreter.Operation) bool {
 		return profiles.program.Supports(kind, one)
 	}
-	return nil
-}
-
-func (o *interpretOptions) write(s *Streams, results []interpret.Result) error {
-	if o.format == "text" {
-		return interpret.Write(s.Out, s.style(), results)
-	}
-	document := interpret.DocumentOf(results)
-	if o.format == "json" {
-		return s.writeJSON(document)
-	}
-	raw, err := yaml.Marshal(document)
-	if err != nil {
-		return fmt.Errorf("writing the answers: %w", err)
-	}
-	_, err = s.Out.Write(raw)
-	return err
+	return asked, nil
 }
 
 // interpreterFlags say which InterpreterProfiles are meant.
@@ -229,7 +197,7 @@ func (f *interpreterFlags) addTo(command *cobra.Command) {
 
 // load reads and compiles the profiles. The error is source.Findings where profiles are wrong.
 func (f *interpreterFlags) load() (*interpreters, error) {
-	files, err := f.files()
+	files, err := folder.ReadNamed(f.paths...)
 	if err != nil {
 		return nil, err
 	}
@@ -248,19 +216,11 @@ func (f *interpreterFlags) load() (*interpreters, error) {
 
 // read reads the profiles.
 func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
-	files, err := f.files()
+	files, err := folder.ReadNamed(f.paths...)
 	if err != nil {
 		return nil, err
 	}
 	return profile.Guard(files, f.decode)
-}
-
-// files reads the named files.
-func (f *interpreterFlags) files() ([]source.File, error) {
-	if len(f.paths) == 0 {
-		return nil, nil
-	}
-	return folder.ReadNamed(f.paths...)
 }
 
 // decode decodes profiles, and adds those of Gardener.

@@ -21,7 +21,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -41,20 +40,13 @@ folder, the commands send their requests to its socket and say so on standard er
 	}, newLedgerInspectCommand, newLedgerExportCommand, newLedgerImportCommand, newLedgerVerifyCommand, newLedgerReleaseCommand, newLedgerGCCommand)
 }
 
-// ledgerStates are the states that can be looked for.
-var ledgerStates = []string{string(network.Intended), string(network.Bound), string(network.Releasing), string(network.Quarantined)}
-
-// ledgerInspectOptions are the flags of graft ledger inspect.
-type ledgerInspectOptions struct {
-	place   ledgerFlags
-	query   ledger.Query
-	address string
-	longer  time.Duration
-	output  string
-}
-
 func newLedgerInspectCommand(s *Streams) *cobra.Command {
-	o := &ledgerInspectOptions{}
+	var (
+		place           ledgerFlags
+		query           ledger.Query
+		address, output string
+		longer          time.Duration
+	)
 	command := &cobra.Command{
 		Use:   "inspect [path]",
 		Short: "List allocations",
@@ -72,67 +64,58 @@ until the cloud has unbound it. A released resource is in quarantine for a while
   # one JSON line for each allocation, for other tools
   graft ledger inspect example/network/ledger.jsonl --pool overlay --owner 'dranet/*' -o json`,
 		Args: atMost("one path", 1),
-		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+		RunE: func(command *cobra.Command, arguments []string) (err error) {
+			if address != "" {
+				if query.Address, err = netip.ParseAddr(address); err != nil {
+					return fmt.Errorf("--address %s: must be an IP address", address)
+				}
+			}
+			switch {
+			case longer < 0:
+				return errors.New("--held-longer-than: must not be negative")
+			case longer > 0:
+				query.Before = time.Now().Add(-longer)
+			}
+			ctx := command.Context()
+			return place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error {
+				list := newListing(s.Out, query.State == network.Quarantined)
+				list.json = output == "json"
+				if err := k.search(ctx, query, list.add); err != nil {
+					return errors.Join(err, list.breakOff())
+				}
+				return list.end()
+			})
+		},
 	}
 	set := command.Flags()
-	set.StringVar(&o.query.Pool, "pool", "", "only this pool")
-	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
-	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its quarantine")
-	set.StringVar((*string)(&o.query.State), "state", "", "only this state: intended, bound, releasing or quarantine")
-	set.StringVar(&o.query.Node, "node", "", "only this node")
-	set.StringVar(&o.query.Namespace, "namespace", "", "only claims or Pods in this namespace")
-	set.DurationVar(&o.longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
-	set.StringVarP(&o.output, "output", "o", "table", "output format: table, json, yaml")
-	o.place.addTo(set)
-	choices(command, "output", "table", "json", "yaml")
-	choices(command, "state", ledgerStates...)
+	set.StringVar(&query.Pool, "pool", "", "only this pool")
+	set.StringVar(&query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
+	set.StringVar(&address, "address", "", "only the owner of this address, or the end of its quarantine")
+	set.StringVar((*string)(&query.State), "state", "", "only this state: intended, bound, releasing or quarantine")
+	set.StringVar(&query.Node, "node", "", "only this node")
+	set.StringVar(&query.Namespace, "namespace", "", "only claims or Pods in this namespace")
+	set.DurationVar(&longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
+	set.StringVarP(&output, "output", "o", "table", "output format: table, json")
+	place.addTo(set)
+	choices(command, "output", "table", "json")
+	choices(command, "state", string(network.Intended), string(network.Bound), string(network.Releasing), string(network.Quarantined))
 	return command
-}
-
-// complete checks the flags.
-func (o *ledgerInspectOptions) complete(now time.Time) (err error) {
-	if o.address != "" {
-		if o.query.Address, err = netip.ParseAddr(o.address); err != nil {
-			return fmt.Errorf("--address %s: must be an IP address", o.address)
-		}
-	}
-	switch {
-	case o.longer < 0:
-		return errors.New("--held-longer-than: must not be negative")
-	case o.longer > 0:
-		o.query.Before = now.Add(-o.longer)
-	}
-	return nil
-}
-
-func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []string) error {
-	if err := o.complete(time.Now()); err != nil {
-		return err
-	}
-	return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error {
-		list := newListing(s.Out, o.output, o.query.State == network.Quarantined)
-		if err := k.search(ctx, o.query, list.add); err != nil {
-			return errors.Join(err, list.breakOff())
-		}
-		return list.end()
-	})
 }
 
 // listing writes entries of a ledger as they come: there may be millions.
 type listing struct {
-	out        *bufio.Writer
-	table      *tabwriter.Writer
-	heads      []string
-	form       string
-	quarantine bool
-	count      int
+	out              *bufio.Writer
+	table            *tabwriter.Writer
+	heads            []string
+	json, quarantine bool
+	count            int
 }
 
 // aligned is the number of rows of a table with the same widths of columns.
 const aligned = 1000
 
-func newListing(out io.Writer, form string, quarantine bool, more ...string) *listing {
-	l := &listing{out: bufio.NewWriter(out), form: form, quarantine: quarantine}
+func newListing(out io.Writer, quarantine bool, more ...string) *listing {
+	l := &listing{out: bufio.NewWriter(out), quarantine: quarantine}
 	l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 	l.heads = append([]string{"OWNER", "POOL", "ADDRESSES", "MAC", "VLAN", "STATE", "SINCE", "HOLDER"}, more...)
 	if quarantine {
@@ -150,13 +133,9 @@ type quarantined struct {
 }
 
 func (l *listing) add(e ledger.Entry) error {
-	if l.form == "table" {
-		if e.Allocation == nil && !l.quarantine {
-			return l.addRow(quarantineCells(e))
-		}
-		return l.addRow(cells(e))
+	if !l.json {
+		return l.addRow(l.cells(e))
 	}
-	l.count++
 	var value any = e.Allocation
 	if e.Allocation == nil {
 		value = quarantined{e.Resource, e.Until.UTC(), last(e)}
@@ -165,19 +144,12 @@ func (l *listing) add(e ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	if l.form == "json" {
-		separator := ",\n"
-		if l.count == 1 {
-			separator = "[\n"
-		}
-		_, err = fmt.Fprintf(l.out, "%s%s", separator, raw)
-		return err
+	separator := ",\n"
+	if l.count == 0 {
+		separator = "[\n"
 	}
-	text, err := yaml.JSONToYAML(raw)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(l.out, "- %s\n", strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n  "))
+	l.count++
+	_, err = fmt.Fprintf(l.out, "%s%s", separator, raw)
 	return err
 }
 
@@ -213,20 +185,18 @@ func last(e ledger.Entry) string {
 	return e.Last.String()
 }
 
-// quarantineCells returns the columns of an address in quarantine in a list of allocations.
-func quarantineCells(e ledger.Entry) []string {
-	row := []string{"", e.Resource.Pool, e.Resource.Address.String(), "", "", "quarantine until " + e.Until.UTC().Format(time.RFC3339), "", ""}
-	if had := last(e); had != "" {
-		row[7] = "last " + had
-	}
-	return row
-}
-
-// cells returns the columns of an entry.
-func cells(e ledger.Entry) []string {
-	a := e.Allocation
-	if a == nil {
-		return []string{e.Resource.String(), e.Until.UTC().Format(time.RFC3339)}
+// cells returns the columns of an entry: of a list of quarantines, or of allocations with addresses in quarantine.
+func (l *listing) cells(e ledger.Entry) []string {
+	a, until := e.Allocation, e.Until.UTC().Format(time.RFC3339)
+	switch {
+	case a == nil && l.quarantine:
+		return []string{e.Resource.String(), until}
+	case a == nil:
+		row := []string{"", e.Resource.Pool, e.Resource.Address.String(), "", "", "quarantine until " + until, "", ""}
+		if had := last(e); had != "" {
+			row[7] = "last " + had
+		}
+		return row
 	}
 	var addresses []string
 	for _, address := range a.Addresses {
@@ -248,28 +218,23 @@ func (l *listing) breakOff() error { return errors.Join(l.table.Flush(), l.out.F
 // end writes the remaining rows.
 func (l *listing) end() error {
 	switch {
-	case l.form == "json" && l.count == 0:
+	case l.json && l.count == 0:
 		fmt.Fprintln(l.out, "[]")
-	case l.form == "json":
+	case l.json:
 		fmt.Fprintln(l.out, "\n]")
-	case l.form == "yaml" && l.count == 0:
-		fmt.Fprintln(l.out, "[]")
-	case l.form == "table" && l.count == 0 && l.quarantine:
+	case l.count == 0 && l.quarantine:
 		fmt.Fprintln(l.out, "Nothing is in quarantine.")
-	case l.form == "table" && l.count == 0:
+	case l.count == 0:
 		fmt.Fprintln(l.out, "No allocations.")
 	}
 	return l.breakOff()
 }
 
-// ledgerVerifyOptions are the flags of graft ledger verify.
-type ledgerVerifyOptions struct {
-	place  ledgerFlags
-	output string
-}
-
 func newLedgerVerifyCommand(s *Streams) *cobra.Command {
-	o := &ledgerVerifyOptions{}
+	var (
+		place  ledgerFlags
+		output string
+	)
 	command := &cobra.Command{
 		Use:   "verify [path]",
 		Short: "Check a ledger",
@@ -284,39 +249,32 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		Example: `  # check a backup
   graft ledger verify example/network/ledger.jsonl`,
 		Args: atMost("one path", 1),
-		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+		RunE: func(command *cobra.Command, arguments []string) error {
+			ctx := command.Context()
+			return place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error {
+				progress := newMeter(s, "row")
+				report, err := k.verify(ctx, progress.count)
+				progress.done()
+				switch {
+				case err != nil:
+					return err
+				case output == "json":
+					err = s.writeJSON(report)
+				default:
+					writeReport(s, report)
+				}
+				if err == nil && len(report.Faults) > 0 {
+					return found{}
+				}
+				return err
+			})
+		},
 	}
 	set := command.Flags()
-	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
-	o.place.addTo(set)
+	set.StringVarP(&output, "output", "o", "text", "output format: text, json")
+	place.addTo(set)
 	choices(command, "output", "text", "json")
 	return command
-}
-
-func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) error {
-	return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error {
-		progress := newMeter(s, "row")
-		report, err := k.verify(ctx, progress.count)
-		progress.done()
-		if err != nil {
-			return err
-		}
-		return o.write(s, report)
-	})
-}
-
-func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
-	if o.output == "json" {
-		if err := s.writeJSON(report); err != nil {
-			return err
-		}
-	} else {
-		writeReport(s, report)
-	}
-	if len(report.Faults) > 0 {
-		return found{}
-	}
-	return nil
 }
 
 // writeReport prints a report as text.
@@ -372,40 +330,32 @@ func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) erro
 	if err != nil {
 		return fmt.Errorf("%q: %w, as `graft ledger inspect` shows it", text, err)
 	}
-	return f.use(ctx, s, nil, writes, func(k ledgerAccess) error { return f.releaseIn(ctx, s, k, owner) })
-}
-
-func (f *ledgerFlags) releaseIn(ctx context.Context, s *Streams, k ledgerAccess, owner network.Owner) error {
-	a, done, err := k.release(ctx, owner)
-	if errors.Is(err, network.ErrNotHeld) {
-		return found{owner.String() + " holds nothing"}
-	}
-	if err != nil {
-		return err
-	}
-	list := newListing(s.Out, "table", false)
-	if err := errors.Join(list.add(ledger.Entry{Allocation: &a, Owner: owner}), list.end()); err != nil {
-		return err
-	}
-	switch {
-	case done:
-		fmt.Fprintln(s.Err, "released")
-	case len(f.endpoints) > 0:
-		fmt.Fprintln(s.Err, "marked for release: a server with this ledger releases it when it starts, also in the cloud")
-	default:
-		fmt.Fprintln(s.Err, "marked for release: the next server that opens the ledger releases it, also in the cloud")
-	}
-	return nil
-}
-
-// ledgerGCOptions are the flags of graft ledger gc.
-type ledgerGCOptions struct {
-	place  ledgerFlags
-	dryRun bool
+	return f.use(ctx, s, nil, writes, func(k *ledgerAccess) error {
+		a, done, err := k.release(ctx, owner)
+		if errors.Is(err, network.ErrNotHeld) {
+			return found{owner.String() + " holds nothing"}
+		}
+		if err != nil {
+			return err
+		}
+		list := newListing(s.Out, false)
+		if err := errors.Join(list.add(ledger.Entry{Allocation: &a, Owner: owner}), list.end()); err != nil {
+			return err
+		}
+		switch {
+		case done:
+			fmt.Fprintln(s.Err, "released")
+		case len(f.endpoints) > 0:
+			fmt.Fprintln(s.Err, "marked for release: a server with this ledger releases it when it starts, also in the cloud")
+		default:
+			fmt.Fprintln(s.Err, "marked for release: the next server that opens the ledger releases it, also in the cloud")
+		}
+		return nil
+	})
 }
 
 func newLedgerGCCommand(s *Streams) *cobra.Command {
-	o := &ledgerGCOptions{place: ledgerFlags{forServersAlone: true}}
+	place, dryRun := &ledgerFlags{forServersAlone: true}, false
 	command := &cobra.Command{
 		Use:   "gc",
 		Short: "Release the allocations of deleted claims and Pods",
@@ -416,39 +366,36 @@ releases nothing; its exit status is 1 if there are such allocations.`,
 		Example: `  # allocations that would be released (there is no server here)
   graft ledger gc --dry-run --server unix:///run/graft/ledger.sock  # exit 2`,
 		Args: atMost("no argument", 0),
-		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
+		RunE: func(command *cobra.Command, _ []string) error { return place.gc(command.Context(), s, dryRun) },
 	}
 	set := command.Flags()
-	set.BoolVar(&o.dryRun, "dry-run", false, "release nothing")
-	o.place.addTo(set)
+	set.BoolVar(&dryRun, "dry-run", false, "release nothing")
+	place.addTo(set)
 	return command
 }
 
-func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
-	if err := o.place.named(nil); err != nil {
+func (f *ledgerFlags) gc(ctx context.Context, s *Streams, dryRun bool) (err error) {
+	if err := f.named(nil); err != nil {
 		return err
 	}
-	address := o.place.server
+	address := f.server
 	if address == "" {
-		path, err := absolutePath(remote.Socket(o.place.path))
-		if err != nil {
+		if address, err = addressOf(f.path); err != nil {
 			return err
 		}
-		address = "unix://" + path
 	}
 	client, err := remote.Dial(address)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	list, count := newListing(s.Out, "table", false, "REASON", "RELEASED"), 0
-	err = client.GC(ctx, o.dryRun, func(suspect remote.Suspect) error {
-		count++
+	list := newListing(s.Out, false, "REASON", "RELEASED")
+	err = client.GC(ctx, dryRun, func(suspect remote.Suspect) error {
 		released := "no"
 		if suspect.Freed {
 			released = "yes"
 		}
-		return list.addRow(append(cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
+		return list.addRow(append(list.cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("no server listens at %s, and only a server can check which owners exist: start graft-network-provider, or name its socket with --server", address)
@@ -456,14 +403,14 @@ func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
 	if err != nil {
 		return errors.Join(err, list.breakOff())
 	}
-	if count == 0 {
+	if list.count == 0 {
 		fmt.Fprintln(s.Out, "All owners exist.")
 		return nil
 	}
 	if err := list.end(); err != nil {
 		return err
 	}
-	if o.dryRun {
+	if dryRun {
 		return found{}
 	}
 	return nil

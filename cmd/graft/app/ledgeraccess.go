@@ -94,7 +94,7 @@ const (
 )
 
 // use opens the ledger at the location on the command line, and closes it after a function has used it.
-func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, does access, do func(ledgerAccess) error) (err error) {
+func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, does access, do func(*ledgerAccess) error) (err error) {
 	if err := f.named(arguments); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, d
 }
 
 // open opens the ledger, or connects to the server that has it.
-func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (ledgerAccess, error) {
+func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (*ledgerAccess, error) {
 	switch {
 	case f.server != "":
 		return f.dial(ctx, f.server, does)
@@ -118,12 +118,12 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (ledger
 		if does != reads {
 			return nil, fmt.Errorf("%s is a file: an export can only be read; `graft ledger import` makes a ledger of it", f.path)
 		}
-		return exported{f.path}, nil
+		return &ledgerAccess{export: f.path}, nil
 	}
 	store, err := file.Open(f.path, file.Options{ReadOnly: does == reads, Existing: does != creates, OldCopy: f.oldCopy, Fatal: s.exitAfter})
 	switch {
 	case err == nil:
-		return &opened{store: store}, nil
+		return &ledgerAccess{store: store}, nil
 	case errors.Is(err, file.ErrHeld):
 		return f.ask(ctx, s, does, err)
 	case errors.Is(err, file.ErrMissing):
@@ -144,23 +144,32 @@ func (s *Streams) exitAfter(why error) {
 }
 
 // ask asks the server that has the folder.
-func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held error) (ledgerAccess, error) {
+func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held error) (*ledgerAccess, error) {
 	socket := remote.Socket(f.path)
 	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w, and there is no server's socket at %s", held, socket)
 	}
-	absolute, err := absolutePath(socket)
+	address, err := addressOf(f.path)
 	if err != nil {
 		return nil, err
 	}
-	k, err := f.dial(ctx, "unix://"+absolute, does)
+	k, err := f.dial(ctx, address, does)
 	if err == nil {
 		fmt.Fprintf(s.Err, "a server has the ledger: asking it at %s\n", socket)
 	}
 	return k, err
 }
 
-func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (ledgerAccess, error) {
+// addressOf returns the address of the server with the ledger in a folder, independent of the working directory.
+func addressOf(folder string) (string, error) {
+	socket, err := filepath.Abs(remote.Socket(folder))
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w", socket, err)
+	}
+	return "unix://" + socket, nil
+}
+
+func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (*ledgerAccess, error) {
 	if does == creates {
 		return nil, errors.New("a server has opened the ledger: stop the server first")
 	}
@@ -171,7 +180,7 @@ func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (le
 	if _, err := client.Get(ctx, "format"); err != nil { // without an answer, the cause is clearer here
 		return nil, errors.Join(err, client.Close())
 	}
-	return &remoteLedger{opened{store: client}, client}, nil
+	return &ledgerAccess{store: client, client: client}, nil
 }
 
 // The name and the password of a user of etcd, which must not be visible on a command line.
@@ -180,7 +189,7 @@ const (
 	variablePassword = "GRAFT_ETCD_PASSWORD" //nolint:gosec // the name of a variable
 )
 
-func (f *ledgerFlags) openEtcd(ctx context.Context) (ledgerAccess, error) {
+func (f *ledgerFlags) openEtcd(ctx context.Context) (*ledgerAccess, error) {
 	o := etcd.Options{Endpoints: f.endpoints, Prefix: f.prefix, Username: os.Getenv(variableUser), Password: os.Getenv(variablePassword)}
 	if f.ca+f.cert+f.key != "" {
 		var err error
@@ -192,7 +201,7 @@ func (f *ledgerFlags) openEtcd(ctx context.Context) (ledgerAccess, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{store: store, shared: true}, nil
+	return &ledgerAccess{store: store}, nil
 }
 
 func (f *ledgerFlags) tls() (*tls.Config, error) {
@@ -220,60 +229,21 @@ func (f *ledgerFlags) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// ledgerAccess reads and writes a ledger: in this program, on a server, or in an export.
-type ledgerAccess interface {
-	search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error
-	export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error)
-	verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error)
-	// release returns the allocation, and whether it is released; otherwise the server releases it at its start.
-	release(ctx context.Context, owner network.Owner) (a network.Allocation, done bool, err error)
-	close() error
-}
-
-// opened is a ledger that this program has opened.
-type opened struct {
+// ledgerAccess reads and writes a ledger.
+type ledgerAccess struct {
+	// store is the ledger; nil for an export.
 	store ledger.Store
-	// shared reports that servers may have the ledger, too.
-	shared bool
-}
-
-func (o *opened) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
-	return ledger.Search(ctx, o.store, q, each)
-}
-
-func (o *opened) export(ctx context.Context, out io.Writer, options archive.ExportOptions) (archive.Exported, error) {
-	return archive.Export(ctx, o.store, out, options)
-}
-
-func (o *opened) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
-	return ledger.Verify(ctx, o.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
-}
-
-func (o *opened) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
-	a, err := ledger.MarkReleasing(ctx, o.store, owner)
-	return a, false, err
-}
-
-func (o *opened) close() error { return o.store.Close() }
-
-// remoteLedger is a ledger of a server: it is read through the server, which also writes.
-type remoteLedger struct {
-	opened
+	// client is set if a server has the ledger: it is read and written through the server.
 	client *remote.Client
+	// export is the path of an export, which is only read.
+	export string
 }
 
-func (a *remoteLedger) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
-	held, err := a.client.Release(ctx, owner)
-	return held, true, err
-}
-
-// exported is an export that is only read.
-type exported struct{ path string }
-
-var errExported = errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
-
-func (e exported) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
-	in, err := os.Open(e.path)
+func (a *ledgerAccess) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
+	if a.export == "" {
+		return ledger.Search(ctx, a.store, q, each)
+	}
+	in, err := os.Open(a.export)
 	if err != nil {
 		return err
 	}
@@ -286,17 +256,16 @@ func (e exported) search(ctx context.Context, q ledger.Query, each func(ledger.E
 		return errors.Join(each(entry), ctx.Err())
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.path, err)
+		return fmt.Errorf("%s: %w", a.export, err)
 	}
 	return nil
 }
 
-func (e exported) export(context.Context, io.Writer, archive.ExportOptions) (archive.Exported, error) {
-	return archive.Exported{}, errExported
-}
-
-func (e exported) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
-	in, err := os.Open(e.path)
+func (a *ledgerAccess) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+	if a.export == "" {
+		return ledger.Verify(ctx, a.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
+	}
+	in, err := os.Open(a.export)
 	if err != nil {
 		return nil, err
 	}
@@ -304,19 +273,21 @@ func (e exported) verify(ctx context.Context, progress func(rows int)) (*ledger.
 	return archive.Verify(ctx, in, progress)
 }
 
-func (e exported) release(context.Context, network.Owner) (network.Allocation, bool, error) {
-	return network.Allocation{}, false, errExported
+// release returns the allocation, and whether it is released; otherwise the server releases it at its start.
+func (a *ledgerAccess) release(ctx context.Context, owner network.Owner) (held network.Allocation, done bool, err error) {
+	if a.client != nil {
+		held, err = a.client.Release(ctx, owner)
+		return held, true, err
+	}
+	held, err = ledger.MarkReleasing(ctx, a.store, owner)
+	return held, false, err
 }
 
-func (e exported) close() error { return nil }
-
-// absolutePath returns a path independent of the working directory.
-func absolutePath(path string) (string, error) {
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("finding %s: %w", path, err)
+func (a *ledgerAccess) close() error {
+	if a.store == nil {
+		return nil
 	}
-	return absolute, nil
+	return a.store.Close()
 }
 
 // ledgerExportOptions are the flags of graft ledger export.
@@ -343,7 +314,7 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
-			return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error { return o.run(ctx, s, k) })
+			return o.place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error { return o.run(ctx, s, k) })
 		},
 	}
 	set := command.Flags()
@@ -355,7 +326,10 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 	return command
 }
 
-func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k ledgerAccess) (err error) {
+func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k *ledgerAccess) (err error) {
+	if k.export != "" {
+		return errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
+	}
 	progress := newMeter(s, "row")
 	options := archive.ExportOptions{Progress: progress.count}
 	if o.leaveOut {
@@ -363,7 +337,7 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k ledgerAcces
 	}
 	var done archive.Exported
 	write := func(out io.Writer) (err error) {
-		done, err = k.export(ctx, out, options)
+		done, err = archive.Export(ctx, k.store, out, options)
 		return err
 	}
 	if o.file == "" {
@@ -414,13 +388,8 @@ func streamFile(path string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// ledgerImportOptions are the flags of graft ledger import.
-type ledgerImportOptions struct {
-	place ledgerFlags
-}
-
 func newLedgerImportCommand(s *Streams) *cobra.Command {
-	o := &ledgerImportOptions{}
+	place := &ledgerFlags{}
 	command := &cobra.Command{
 		Use:   "import file",
 		Short: "Import an export into an empty ledger",
@@ -432,16 +401,15 @@ same file.`,
   graft ledger import example/network/ledger.jsonl --ledger ledger`,
 		Args: exactly("an export", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			return o.run(command.Context(), s, arguments[0])
+			return place.importFrom(command.Context(), s, arguments[0])
 		},
 	}
-	set := command.Flags()
-	o.place.addTo(set)
+	place.addTo(command.Flags())
 	return command
 }
 
-func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) (err error) {
-	if err := o.place.named(nil); err != nil {
+func (f *ledgerFlags) importFrom(ctx context.Context, s *Streams, file string) (err error) {
+	if err := f.named(nil); err != nil {
 		return err
 	}
 	in, err := os.Open(file)
@@ -449,7 +417,7 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	var k ledgerAccess
+	var k *ledgerAccess
 	defer func() {
 		if k != nil {
 			err = errors.Join(err, k.close())
@@ -457,10 +425,10 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 	}()
 	progress := newMeter(s, "line")
 	into := func() (ledger.Store, error) {
-		if k, err = o.place.open(ctx, s, creates); err != nil {
+		if k, err = f.open(ctx, s, creates); err != nil {
 			return nil, err
 		}
-		return k.(*opened).store, nil
+		return k.store, nil
 	}
 	done, err := archive.Import(ctx, into, in, progress.counted)
 	progress.done()

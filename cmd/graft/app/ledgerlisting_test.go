@@ -20,7 +20,7 @@ import (
 // last owner.
 func TestListingOfAddressInQuarantine(t *testing.T) {
 	var out strings.Builder
-	l := newListing(&out, "table", false)
+	l := newListing(&out, false)
 	e := ledger.Entry{
 		Resource: ledger.Resource{Pool: "p", Address: netip.MustParseAddr("10.0.0.9")}, Until: time.Unix(2e9, 0), Last: network.Owner{Contract: "docker", Key: "k"},
 	}
@@ -40,7 +40,7 @@ func TestListingOfAddressInQuarantine(t *testing.T) {
 // TestListingEscapesControlCharacters checks that names cannot send control characters to a terminal.
 func TestListingEscapesControlCharacters(t *testing.T) {
 	var out strings.Builder
-	l := newListing(&out, "table", false)
+	l := newListing(&out, false)
 	a := network.Allocation{
 		Owner: network.Owner{Contract: "dranet", Key: "c1/\x1b[31m"}, Pool: "p", State: network.Bound, Holder: network.Holder{Name: "a\nb\u202e", Namespace: "ä"},
 	}

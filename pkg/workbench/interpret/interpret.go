@@ -6,7 +6,7 @@
 // process, or of webhooks.
 //
 // It uses no rules and no flags; the caller provides the interpreter. Start reading at Run, then at Write and
-// DocumentOf.
+// Document.
 package interpret
 
 import (
@@ -48,30 +48,52 @@ type Options struct {
 	Members []interpreter.Member
 }
 
+// Document is the output in the format json; docs/usage/output.md describes it. Fields may be added, but their meaning does
+// not change within a version.
+type Document struct {
+	// APIVersion is the apiVersion of profiles; Kind is Interpretation.
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Objects lists all objects in the order of the input.
+	Objects []Result `json:"objects"`
+}
+
+// DocumentOf returns the answers as a document.
+func DocumentOf(results []Result) Document {
+	return Document{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Interpretation", Objects: results}
+}
+
 // Result holds the answers about an object.
 type Result struct {
-	Object  manifest.Object
-	Answers []Answer
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Namespace  string   `json:"namespace,omitempty"`
+	Name       string   `json:"name"`
+	Answers    []Answer `json:"answers"`
+
+	object manifest.Object
 }
 
-// Answer is one answer, or the reason for its absence.
+// Answer is the answer to one question, or the reason for its absence.
 type Answer struct {
-	Operation interpreter.Operation
-	Response  interpreter.Response
-	// After is the object as a patch has made it, as JSON; nil where the operation has no patches.
-	After []byte
+	Operation interpreter.Operation `json:"operation"`
+	// Changed reports, for an operation with a patch as its answer, whether the object changes.
+	Changed *bool `json:"changed,omitempty"`
+	interpreter.Response
 	// Lacks names the missing input, for which the question was not asked.
-	Lacks string
-	// Err is why there is no answer: often an *interpreter.Failure, wrapped or not.
-	Err error
+	Lacks string `json:"lacks,omitempty"`
+	// Error explains why there is no answer.
+	Error *Error `json:"error,omitempty"`
+
+	// after is the object as a patch has made it, as JSON; nil where the operation has no patches.
+	after []byte
 }
 
-// Code returns the code of the failure, or 0.
-func (a Answer) Code() int {
-	if failure, ok := errors.AsType[*interpreter.Failure](a.Err); ok {
-		return failure.Code
-	}
-	return 0
+// Error is why there is no answer.
+type Error struct {
+	// Code is an HTTP status code: that of the *interpreter.Failure, or absent.
+	Code    int    `json:"code,omitempty"`
+	Message string `json:"message"`
 }
 
 // Failed returns the number of requests without an answer.
@@ -79,7 +101,7 @@ func Failed(results []Result) int {
 	count := 0
 	for _, r := range results {
 		for _, a := range r.Answers {
-			if a.Err != nil {
+			if a.Error != nil {
 				count++
 			}
 		}
@@ -89,7 +111,9 @@ func Failed(results []Result) int {
 
 // Run sends the requests about an object. It fails for invalid input; the failure of a request is part of its answer.
 func Run(ctx context.Context, object manifest.Object, o Options) (Result, error) {
-	result := Result{Object: object}
+	result := Result{
+		APIVersion: object.APIVersion, Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, Answers: []Answer{}, object: object,
+	}
 	of := interpreter.KindOf(object.APIVersion, object.Kind)
 	operations := o.Operations
 	if len(operations) == 0 {
@@ -118,11 +142,11 @@ func Run(ctx context.Context, object manifest.Object, o Options) (Result, error)
 
 // known returns the answers without those of webhooks that do not know an operation, if another webhook does.
 func known(all []Answer) []Answer {
-	unknown := func(a Answer) bool { return a.Lacks != "" || a.Code() == interpreter.CodeUnknown }
-	if !slices.ContainsFunc(all, func(a Answer) bool { return !unknown(a) }) {
+	unknown := func(a Answer) bool { return a.Error != nil && a.Error.Code == interpreter.CodeUnknown }
+	if !slices.ContainsFunc(all, func(a Answer) bool { return a.Lacks == "" && !unknown(a) }) {
 		return all
 	}
-	return slices.DeleteFunc(all, func(a Answer) bool { return a.Code() == interpreter.CodeUnknown })
+	return slices.DeleteFunc(all, unknown)
 }
 
 // fill adds further inputs of the operation to the object, and returns the name of a missing one.
@@ -172,12 +196,18 @@ func (o Options) Check(objects []manifest.Object) error {
 }
 
 func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {
-	a := Answer{Operation: r.Operation}
-	if a.Response, a.Err = o.By.Interpret(ctx, r); a.Err != nil {
-		return a
+	response, err := o.By.Interpret(ctx, r)
+	a := Answer{Operation: r.Operation, Response: response}
+	if err == nil && r.Operation.Patches() {
+		changed := len(response.Patch) > 0
+		a.Changed = &changed
+		a.after, err = Patched(r.Object, response.Patch)
 	}
-	if r.Operation.Patches() {
-		a.After, a.Err = Patched(r.Object, a.Response.Patch)
+	if err != nil {
+		a = Answer{Operation: r.Operation, Error: &Error{Message: err.Error()}}
+		if failure, ok := errors.AsType[*interpreter.Failure](err); ok {
+			a.Error.Code = failure.Code
+		}
 	}
 	return a
 }
