@@ -46,46 +46,31 @@ var (
 	got      = []string{"get"}
 )
 
+// rule returns a rule for resources of a group. Names restrict it to objects with these names.
+func rule(group, resource string, verbs []string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs, ResourceNames: names}
+}
+
 // Roles returns the roles of an installation: that for the seed, that for its own namespace, and one for each other
 // namespace that it reads. They restrict Secrets to their names, except in the extension's own namespace and if a
 // profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
-	roles := map[string][]rbacv1.PolicyRule{
-		"":          slices.Concat(facts(p), gate(o.Gate), registration(o), denials()),
-		o.Namespace: own(),
-	}
-	for _, key := range needs(p) {
-		roles[key.namespace] = append(roles[key.namespace], key.rule)
-	}
-	var all []Role
-	for _, namespace := range slices.SortedFunc(maps.Keys(roles), func(a, b string) int {
-		// The seed's comes first, and the own one second.
-		return cmp.Or(cmp.Compare(rank(a, o), rank(b, o)), cmp.Compare(a, b))
-	}) {
-		all = append(all, Role{namespace, roles[namespace]})
+	all := []Role{{"", slices.Concat(facts(p), gate(o.Gate), registration(o), denials())}, {o.Namespace, own()}}
+	for _, need := range needs(p) {
+		at := slices.IndexFunc(all, func(r Role) bool { return r.Namespace == need.namespace })
+		if at < 0 {
+			all, at = append(all, Role{Namespace: need.namespace}), len(all)
+		}
+		all[at].Rules = append(all[at].Rules, need.rule)
 	}
 	return all
 }
 
-func rank(namespace string, o Options) int {
-	switch namespace {
-	case "":
-		return 0
-	case o.Namespace:
-		return 1
-	default:
-		return 2
-	}
-}
-
 // facts returns the permissions to read each shoot, and a virtual garden if a profile is for one.
 func facts(p *mutation.Program) []rbacv1.PolicyRule {
-	rules := []rbacv1.PolicyRule{
-		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: followed},
-		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: followed},
-	}
+	rules := []rbacv1.PolicyRule{rule("extensions.gardener.cloud", "clusters", followed), rule("", "namespaces", followed)}
 	if slices.ContainsFunc(p.Registrations(), func(r mutation.Registration) bool { return r.Garden }) {
-		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{"operator.gardener.cloud"}, Resources: []string{"gardens"}, Verbs: followed})
+		rules = append(rules, rule("operator.gardener.cloud", "gardens", followed))
 	}
 	return rules
 }
@@ -95,45 +80,40 @@ func gate(name string) []rbacv1.PolicyRule {
 	if name == "" {
 		return nil
 	}
-	groups, names := []string{"extensions.gardener.cloud"}, []string{name}
 	return []rbacv1.PolicyRule{
-		{APIGroups: groups, Resources: []string{"extensions"}, ResourceNames: names, Verbs: []string{"list", "watch", "patch"}},
-		{APIGroups: groups, Resources: []string{"extensions/status"}, ResourceNames: names, Verbs: []string{"patch"}},
+		rule("extensions.gardener.cloud", "extensions", []string{"list", "watch", "patch"}, name),
+		rule("extensions.gardener.cloud", "extensions/status", []string{"patch"}, name),
 	}
 }
 
 // registration returns the permissions for the webhooks' own registration, and for reading those of other
 // installations. A creation cannot be restricted to a name (Kubernetes' documentation of resourceNames).
 func registration(o Options) []rbacv1.PolicyRule {
-	groups, resources := []string{"admissionregistration.k8s.io"}, []string{"mutatingwebhookconfigurations"}
-	validations := []string{"validatingwebhookconfigurations"}
+	const group, mutating, validating = "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"
+	changed := []string{"get", "update", "delete"}
 	return []rbacv1.PolicyRule{
-		{APIGroups: groups, Resources: append(slices.Clone(resources), validations...), Verbs: []string{"create"}},
-		{APIGroups: groups, Resources: resources, Verbs: []string{"list", "watch"}},
-		{APIGroups: groups, Resources: resources, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update", "delete"}},
-		{APIGroups: groups, Resources: validations, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update", "delete"}},
-		{
-			APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{o.clusterName()}, Verbs: got,
-		},
-		{
-			APIGroups: []string{"resources.gardener.cloud"}, Resources: []string{"managedresources"},
-			ResourceNames: []string{strings.TrimPrefix(o.Namespace, "extension-")}, Verbs: got,
-		},
+		{APIGroups: []string{group}, Resources: []string{mutating, validating}, Verbs: []string{"create"}},
+		rule(group, mutating, []string{"list", "watch"}),
+		rule(group, mutating, changed, o.clusterName()),
+		rule(group, validating, changed, o.clusterName()),
+		rule(rbacv1.GroupName, "clusterroles", got, o.clusterName()),
+		rule("resources.gardener.cloud", "managedresources", got, strings.TrimPrefix(o.Namespace, "extension-")),
 	}
 }
 
 // denials returns the permission to report denials by events in the namespaces of the objects.
 func denials() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
+	return []rbacv1.PolicyRule{rule("", "events", []string{"create", "patch"})}
 }
 
 // own returns the permissions in the extension's namespace: certificates, profiles, leader election and heartbeat,
 // events.
 func own() []rbacv1.PolicyRule {
+	all := []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"}},
+		rule("", "secrets", all),
+		rule("", "configmaps", all),
+		rule("coordination.k8s.io", "leases", []string{"get", "create", "update", "patch"}),
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
 }
@@ -163,14 +143,14 @@ func needs(p *mutation.Program) []need {
 	}
 	var all []need
 	for k, known := range names {
-		rule := rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: []string{k.resource}, Verbs: followed}
+		needed := rule(k.group, k.resource, followed)
 		if k.computed {
-			rule.Verbs = got
+			needed.Verbs = got
 		}
 		if !known[""] {
-			rule.ResourceNames = slices.Sorted(maps.Keys(known))
+			needed.ResourceNames = slices.Sorted(maps.Keys(known))
 		}
-		all = append(all, need{k.namespace, rule})
+		all = append(all, need{k.namespace, needed})
 	}
 	slices.SortFunc(all, func(a, b need) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), slices.Compare(a.rule.APIGroups, b.rule.APIGroups),
@@ -188,21 +168,18 @@ func Objects(p *mutation.Program, o Options) []any {
 		if role.Namespace == o.Namespace {
 			meta.Name = o.Name
 		}
-		kind, binding := "Role", "RoleBinding"
+		prefix := ""
 		if role.Namespace == "" {
-			kind, binding = "ClusterRole", "ClusterRoleBinding"
+			prefix = "Cluster"
 		}
 		of := func(kind string) metav1.TypeMeta {
-			return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
+			return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: prefix + kind}
 		}
-		reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: meta.Name}
-		if role.Namespace == "" {
-			all = append(all, &rbacv1.ClusterRole{TypeMeta: of(kind), ObjectMeta: meta, Rules: role.Rules},
-				&rbacv1.ClusterRoleBinding{TypeMeta: of(binding), ObjectMeta: meta, RoleRef: reference, Subjects: subjects})
-			continue
-		}
-		all = append(all, &rbacv1.Role{TypeMeta: of(kind), ObjectMeta: meta, Rules: role.Rules},
-			&rbacv1.RoleBinding{TypeMeta: of(binding), ObjectMeta: meta, RoleRef: reference, Subjects: subjects})
+		// The fields of cluster-wide roles and bindings are the same.
+		all = append(all, &rbacv1.Role{TypeMeta: of("Role"), ObjectMeta: meta, Rules: role.Rules}, &rbacv1.RoleBinding{
+			TypeMeta: of("RoleBinding"), ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: prefix + "Role", Name: meta.Name},
+		})
 	}
 	return all
 }
@@ -234,18 +211,16 @@ func ValuesOf(p *mutation.Program) Values {
 		group, resource, names := n.rule.APIGroups[0], n.rule.Resources[0], n.rule.ResourceNames
 		switch {
 		case group == "" && resource == "secrets" && names != nil:
-			v.Lookups.Secrets = union(v.Lookups.Secrets, names)
+			v.Lookups.Secrets = append(v.Lookups.Secrets, names...)
 		case group == "" && resource == "configmaps" && names != nil:
-			v.Lookups.ConfigMaps = union(v.Lookups.ConfigMaps, names)
+			v.Lookups.ConfigMaps = append(v.Lookups.ConfigMaps, names...)
 		default:
 			v.Lookups.Objects = append(v.Lookups.Objects, Object{group, resource, names})
 		}
 	}
+	for _, names := range []*[]string{&v.Lookups.Secrets, &v.Lookups.ConfigMaps} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
 	return v
-}
-
-func union(a, b []string) []string {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
