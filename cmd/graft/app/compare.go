@@ -154,7 +154,7 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := m.Snapshots(ctx, generator{})
+	snapshots, err := m.Snapshots(ctx, snapshot.Program{})
 	if err != nil {
 		return nil, err
 	}

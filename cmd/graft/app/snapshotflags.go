@@ -75,7 +75,7 @@ func (f *snapshotFlags) snapshots(ctx context.Context, s *Streams, manifests []s
 	if in.Options, err = f.complete(provider); err != nil {
 		return nil, err
 	}
-	snapshots, err := snapshot.Build(ctx, in, generator{})
+	snapshots, err := snapshot.Build(ctx, in, snapshot.Program{})
 	if foreign := in.Foreign(); err == nil && len(foreign) > 0 {
 		fmt.Fprintln(s.Err, "left out: "+snapshot.LeftOut(foreign))
 	}
@@ -102,18 +102,6 @@ func missed(s *Streams, changes []*render.Change) {
 	}) {
 		fmt.Fprintln(s.Err, aboutPresent)
 	}
-}
-
-// generator finds graft-controlplane when it is needed first.
-type generator struct{}
-
-// Generate implements snapshot.Generator.
-func (generator) Generate(ctx context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
-	program, err := snapshot.FindProgram()
-	if err != nil {
-		return nil, err
-	}
-	return program.Generate(ctx, options...)
 }
 
 // complete returns the options of the flags with the content of files.

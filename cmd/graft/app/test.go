@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
@@ -34,7 +35,7 @@ type testOptions struct {
 // kinds returns the kinds of testable documents with the data for their tests. To add one: one line here.
 func (o *testOptions) kinds() []golden.Kind {
 	return []golden.Kind{
-		controlplane.New(generator{}, o.profiles...),
+		controlplane.New(snapshot.Program{}, o.profiles...),
 		interpreter.New(o.profiles...),
 	}
 }

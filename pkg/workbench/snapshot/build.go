@@ -129,10 +129,9 @@ func (b *builder) sort() error {
 			namespace = b.only()
 		}
 		s := b.input(namespace)
-		switch {
-		case o.Is("", "Namespace"):
+		if o.Is("", "Namespace") {
 			s.namespace = &o
-		default:
+		} else {
 			s.objects = append(s.objects, o)
 		}
 	}
@@ -224,12 +223,7 @@ func (b *builder) generates(s *namespaceInput) bool {
 
 // isBackground reports that there are no objects for the webhooks.
 func (s *namespaceInput) isBackground() bool {
-	for _, o := range s.objects {
-		if !background(o) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.objects, func(o manifest.Object) bool { return !background(o) })
 }
 
 // options returns the options of the generated parts of a namespace.
@@ -241,12 +235,14 @@ func (b *builder) options(namespace string, s *namespaceInput) (Options, error) 
 	}
 	shoot := s.shoot
 	if s.cluster != nil {
-		parts, err := clusterParts(s.cluster)
-		if err != nil {
-			return o, err
+		var cluster struct {
+			Spec struct{ Shoot, Seed, CloudProfile json.RawMessage }
 		}
-		shoot = &manifest.Object{JSON: parts.Shoot, Position: s.cluster.Position}
-		o.CloudProfile, o.Seed = parts.CloudProfile, parts.Seed
+		if err := json.Unmarshal(s.cluster.JSON, &cluster); err != nil {
+			return o, at(s.cluster, fmt.Errorf("reading the Cluster: %w", err))
+		}
+		shoot = &manifest.Object{JSON: cluster.Spec.Shoot, Position: s.cluster.Position}
+		o.CloudProfile, o.Seed = cluster.Spec.CloudProfile, cluster.Spec.Seed
 	}
 	if shoot != nil {
 		adopted, err := o.Adopt(shoot.JSON)
@@ -287,12 +283,8 @@ func (b *builder) snapshot(name string, s *namespaceInput, o Options, g Generate
 		}
 		snapshot.Objects = slices.Concat(generated, s.objects)
 	}
-	for _, o := range slices.Concat(b.in.Present, s.objects) {
-		decoded, err := decode(o)
-		if err != nil {
-			return nil, err
-		}
-		snapshot.Present = append(snapshot.Present, decoded)
+	if err := snapshot.Find(slices.Concat(b.in.Present, s.objects)...); err != nil {
+		return nil, err
 	}
 	for _, o := range b.in.Old {
 		if o.Namespace == "" || o.Namespace == name {
@@ -325,7 +317,7 @@ func (s *namespaceInput) facts(name string, o Options, g Generated) (*facts.Fact
 		return nil, err
 	}
 	if s.namespace != nil {
-		if namespace, err = namespaceOf(s.namespace.JSON); err != nil {
+		if namespace, err = facts.DecodeNamespace(s.namespace.JSON); err != nil {
 			return nil, at(s.namespace, err)
 		}
 	}
@@ -401,7 +393,7 @@ func (in Input) planes() map[string]bool {
 
 // hasProvider reports whether a Namespace has a label by which providers' webhooks select it.
 func hasProvider(namespace manifest.Object) bool {
-	read, err := namespaceOf(namespace.JSON)
+	read, err := facts.DecodeNamespace(namespace.JSON)
 	return err == nil && (read.Labels["shoot.gardener.cloud/provider"] != "" || read.Labels["seed.gardener.cloud/provider"] != "")
 }
 

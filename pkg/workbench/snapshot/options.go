@@ -80,31 +80,18 @@ func (o Options) Title() string {
 
 // shootPart holds the fields of a Shoot that determine its components.
 type shootPart struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Spec struct {
-		ControlPlane struct {
-			HighAvailability *struct{} `json:"highAvailability"`
-		} `json:"controlPlane"`
-		Hibernation struct {
-			Enabled bool `json:"enabled"`
-		} `json:"hibernation"`
-		Kubernetes struct {
-			Version string `json:"version"`
-		} `json:"kubernetes"`
-		Networking struct {
-			IPFamilies []string `json:"ipFamilies"`
-		} `json:"networking"`
-		Provider struct {
-			Type    string            `json:"type"`
-			Workers []json.RawMessage `json:"workers"`
-		} `json:"provider"`
-	} `json:"spec"`
-	Status struct {
-		TechnicalID string `json:"technicalID"`
-	} `json:"status"`
+	Metadata struct{ Name, Namespace string }
+	Spec     struct {
+		ControlPlane struct{ HighAvailability *struct{} }
+		Hibernation  struct{ Enabled bool }
+		Kubernetes   struct{ Version string }
+		Networking   struct{ IPFamilies []string }
+		Provider     struct {
+			Type    string
+			Workers []json.RawMessage
+		}
+	}
+	Status struct{ TechnicalID string }
 }
 
 // Adopt adds the values of a whole Shoot manifest. Values that are already set have precedence. It fails if the
@@ -267,24 +254,16 @@ var ErrVersion = errors.New("no such version of Kubernetes")
 // Versions returns the default versions of generated control planes: one patch version of each supported minor version.
 func Versions() []string { return []string{"1.31.14", "1.32.10", "1.33.6", "1.34.2"} }
 
-// Patched completes a minor version, such as 1.33, by the patch that Versions has. Any other text stays as it is.
-func Patched(version string) string {
-	for _, known := range Versions() {
-		if Minor(known) == version {
-			return known
-		}
-	}
-	return version
-}
-
-// Known completes a version like Patched, and refuses an incomplete result, such as an unknown minor version. The
+// Known completes a minor version, such as 1.33, by the patch that Versions has. It refuses another incomplete version. The
 // generator validates complete versions, because it supports older ones than these. The error wraps ErrVersion.
 func Known(version string) (string, error) {
-	patched := Patched(version)
-	if _, err := semver.StrictNewVersion(patched); err == nil || version == "" {
-		return patched, nil
-	}
 	all := Versions()
+	if at := slices.IndexFunc(all, func(known string) bool { return Minor(known) == version }); at >= 0 {
+		return all[at], nil
+	}
+	if _, err := semver.StrictNewVersion(version); err == nil || version == "" {
+		return version, nil
+	}
 	first, last := all[0], all[len(all)-1]
 	return "", fmt.Errorf("%w: %s; control planes are generated of %s to %s, such as %s", ErrVersion, version, Minor(first), Minor(last), last)
 }

@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,19 +153,15 @@ func (s *Snapshot) Result(ctx context.Context, p *mutation.Program, object manif
 
 // facts returns the facts of a generated control plane for expressions.
 func (g Generated) facts() (*facts.Facts, error) {
-	var (
-		found *facts.Facts
-		err   error
-	)
-	if isGarden(g.Cluster) {
-		found, err = facts.FromGarden(g.Cluster)
-	} else {
-		found, err = facts.FromCluster(g.Cluster)
+	decode := facts.FromCluster
+	if object, err := manifest.New(g.Cluster, source.Position{}); err == nil && object.Is(operatorGroup, "Garden") {
+		decode = facts.FromGarden
 	}
+	found, err := decode(g.Cluster)
 	if err != nil {
 		return nil, fmt.Errorf("reading the generated objects: %w", err)
 	}
-	namespace, err := namespaceOf(g.Namespace)
+	namespace, err := facts.DecodeNamespace(g.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("reading the generated objects: %w", err)
 	}
@@ -183,29 +178,6 @@ func (g Generated) objects() ([]manifest.Object, error) {
 		objects = append(objects, object)
 	}
 	return objects, nil
-}
-
-func isGarden(raw []byte) bool {
-	var head struct {
-		Kind string `json:"kind"`
-	}
-	return json.Unmarshal(raw, &head) == nil && head.Kind == "Garden"
-}
-
-func namespaceOf(raw []byte) (facts.Namespace, error) {
-	var namespace struct {
-		Metadata struct {
-			Name        string            `json:"name"`
-			Labels      map[string]string `json:"labels"`
-			Annotations map[string]string `json:"annotations"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(raw, &namespace); err != nil {
-		return facts.Namespace{}, fmt.Errorf("decoding the Namespace: %w", err)
-	}
-	return facts.Namespace{
-		Name: namespace.Metadata.Name, Labels: maps.Clone(namespace.Metadata.Labels), Annotations: maps.Clone(namespace.Metadata.Annotations),
-	}, nil
 }
 
 // gardenNamespace is where the virtual garden lives.
@@ -267,47 +239,22 @@ func (s *Snapshot) invented(l facts.LookupRequest, namespace string) map[string]
 	return data
 }
 
-// parts are the resources that a Cluster (extensions.gardener.cloud/v1alpha1) holds.
-type parts struct {
-	Shoot        json.RawMessage `json:"shoot"`
-	Seed         json.RawMessage `json:"seed"`
-	CloudProfile json.RawMessage `json:"cloudProfile"`
-}
-
-func clusterParts(cluster *manifest.Object) (parts, error) {
-	var c struct {
-		Spec parts `json:"spec"`
-	}
-	if err := json.Unmarshal(cluster.JSON, &c); err != nil {
-		return parts{}, at(cluster, fmt.Errorf("reading the Cluster: %w", err))
-	}
-	return c.Spec, nil
-}
-
 // labelled returns the namespace of a control plane with the labels set by gardenlet (gardener:
 // pkg/gardenlet/operation/botanist/namespaces.go).
 func labelled(name string, o Options) facts.Namespace {
 	var seed struct {
 		Spec struct {
-			Provider struct {
-				Type string `json:"type"`
-			} `json:"provider"`
-			Backup *struct {
-				Provider string `json:"provider"`
-			} `json:"backup"`
-		} `json:"spec"`
+			Provider struct{ Type string }
+			Backup   struct{ Provider string }
+		}
 	}
 	_ = json.Unmarshal(o.Seed, &seed) // a Seed that cannot be decoded is found where its facts are read
 	seedProvider := cmp.Or(o.SeedProvider, seed.Spec.Provider.Type, o.Provider)
-	backup := cmp.Or(o.BackupProvider, seedProvider)
-	if seed.Spec.Backup != nil {
-		backup = cmp.Or(o.BackupProvider, seed.Spec.Backup.Provider, seedProvider)
-	}
 	return facts.Namespace{Name: name, Labels: map[string]string{
 		"gardener.cloud/role":            "shoot",
 		"shoot.gardener.cloud/provider":  o.Provider,
 		"seed.gardener.cloud/provider":   seedProvider,
-		"backup.gardener.cloud/provider": backup,
+		"backup.gardener.cloud/provider": cmp.Or(o.BackupProvider, seed.Spec.Backup.Provider, seedProvider),
 	}}
 }
 
@@ -354,30 +301,37 @@ type Generator interface {
 	Generate(ctx context.Context, options ...Options) ([]Generated, error)
 }
 
-// Program is the Generator that runs graft-controlplane.
+// Program is the Generator that runs graft-controlplane. If Path is empty, it is found in the folder of the running program,
+// or in PATH.
 type Program struct{ Path string }
 
-// FindProgram returns graft-controlplane in the folder of the running program, or in PATH. The error wraps
-// ErrNoGenerator.
-func FindProgram() (Program, error) {
+// find returns the path of the program. The error wraps ErrNoGenerator.
+func (p Program) find() (string, error) {
+	if p.Path != "" {
+		return p.Path, nil
+	}
 	if own, err := os.Executable(); err == nil {
 		if own, err = filepath.EvalSymlinks(own); err == nil {
 			local := filepath.Join(filepath.Dir(own), GeneratorName+filepath.Ext(own))
 			if info, err := os.Stat(local); err == nil && !info.IsDir() {
-				return Program{local}, nil
+				return local, nil
 			}
 		}
 	}
 	path, err := exec.LookPath(GeneratorName)
 	if err != nil {
-		return Program{}, fmt.Errorf("%w: put it next to graft or into PATH (`make build` builds both), or give manifests", ErrNoGenerator)
+		return "", fmt.Errorf("%w: put it next to graft or into PATH (`make build` builds both), or give manifests", ErrNoGenerator)
 	}
-	return Program{path}, nil
+	return path, nil
 }
 
-// Generate implements Generator: all control planes in one run. It fails with the message of the program if its exit
-// status is not 0.
+// Generate implements Generator: all control planes in one run. It fails if the program is not found, and with the message
+// of the program if its exit status is not 0.
 func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated, error) {
+	path, err := p.find()
+	if err != nil {
+		return nil, err
+	}
 	var in, out, problems bytes.Buffer
 	encoder := json.NewEncoder(&in)
 	for _, o := range options {
@@ -385,28 +339,21 @@ func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated,
 			return nil, fmt.Errorf("encoding the options of a control plane: %w", err)
 		}
 	}
-	command := exec.CommandContext(ctx, p.Path) // #nosec G204 -- it is the program that was found, without arguments
+	command := exec.CommandContext(ctx, path) // #nosec G204 -- it is the program that was found, without arguments
 	command.Stdin, command.Stdout, command.Stderr = &in, &out, &problems
 	if err := command.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		said := strings.TrimSpace(problems.String())
-		if said == "" {
-			said = "it printed no error message"
-		}
-		return nil, fmt.Errorf("%s failed (%w): %s", p.Path, err, said)
+		said := cmp.Or(strings.TrimSpace(problems.String()), "it printed no error message")
+		return nil, fmt.Errorf("%s failed (%w): %s", path, err, said)
 	}
-	return readGenerated(&out, len(options))
-}
-
-func readGenerated(from *bytes.Buffer, count int) ([]Generated, error) {
-	planes := make([]Generated, count)
-	decoder := json.NewDecoder(from)
+	planes := make([]Generated, len(options))
+	decoder := json.NewDecoder(&out)
 	for i := range planes {
 		err := decoder.Decode(&planes[i])
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s wrote %d control planes instead of %d", GeneratorName, i, count)
+			return nil, fmt.Errorf("%s wrote %d control planes instead of %d", GeneratorName, i, len(planes))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading what %s wrote: %w", GeneratorName, err)
