@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -193,6 +195,23 @@ func (s *Streams) writeJSON(value any) error {
 	return nil
 }
 
+// writeYAML writes objects as YAML documents.
+func writeYAML(out io.Writer, objects ...any) error {
+	for i, object := range objects {
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+		if i > 0 {
+			text = slices.Concat([]byte("---\n"), text)
+		}
+		if _, err := out.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // counted returns a number with its noun.
 func counted(count int, one, many string) string {
 	if count == 1 {
@@ -297,11 +316,9 @@ func (m *colourMode) Set(value string) error {
 
 // choose takes one of the values that a flag can have.
 func choose(into *string, value string, known ...string) error {
-	for _, one := range known {
-		if one == value {
-			*into = value
-			return nil
-		}
+	if slices.Contains(known, value) {
+		*into = value
+		return nil
 	}
 	return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
 }

@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -57,8 +56,13 @@ func completeValues(command *cobra.Command) {
 	shared := map[string]cobra.CompletionFunc{
 		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
 		"kubernetes": kubernetesVersions,
-		"parameter":  ofProfiles(func(d *profile.Document) []string { return withEqualSign(slices.Sorted(maps.Keys(d.Parameters))) }),
-		"provider":   ofProfiles(func(d *profile.Document) []string { return d.Providers }),
+		"parameter": ofProfiles(func(d *profile.Document) (names []string) {
+			for name := range d.Parameters {
+				names = append(names, name+"=")
+			}
+			return names
+		}),
+		"provider": ofProfiles(func(d *profile.Document) []string { return d.Providers }),
 	}
 	for _, name := range freeFlags {
 		shared[name] = fixed()
@@ -111,39 +115,12 @@ func ofProfiles(values func(*profile.Document) []string) cobra.CompletionFunc {
 	}
 }
 
-func withEqualSign(names []string) []string {
-	for i := range names {
-		names[i] += "="
-	}
-	return names
-}
-
 //go:embed assets/words.bash
 var bashWords string
 
-// shells are those that can complete, and how each of them writes its script.
-var shells = []struct {
-	name  string
-	write func(*cobra.Command, io.Writer) error
-}{
-	{"bash", func(root *cobra.Command, out io.Writer) error {
-		if err := root.GenBashCompletionV2(out, true); err != nil {
-			return err
-		}
-		_, err := io.WriteString(out, bashWords)
-		return err
-	}},
-	{"zsh", (*cobra.Command).GenZshCompletion},
-	{"fish", func(root *cobra.Command, out io.Writer) error { return root.GenFishCompletion(out, true) }},
-	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
-}
-
 func newCompletionCommand(*Streams) *cobra.Command {
-	var names []string
-	for _, shell := range shells {
-		names = append(names, shell.name)
-	}
-	command := &cobra.Command{
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Write completion scripts for shells",
 		Long: `Write a script that completes commands, flags and their values: targets, operations, formats, versions, parameters.
@@ -157,16 +134,26 @@ Run the line on the left in the current shell, or add it to the file on the righ
 		Example: `  graft completion bash
   graft completion fish`,
 		Args:                  exactly("a shell", 1),
-		ValidArgs:             names,
+		ValidArgs:             shells,
 		DisableFlagsInUseLine: true,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			for _, shell := range shells {
-				if shell.name == arguments[0] {
-					return shell.write(command.Root(), command.OutOrStdout())
+			root, out := command.Root(), command.OutOrStdout()
+			switch shell := arguments[0]; shell {
+			case "bash":
+				if err := root.GenBashCompletionV2(out, true); err != nil {
+					return err
 				}
+				_, err := io.WriteString(out, bashWords)
+				return err
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(out)
+			default:
+				return fmt.Errorf("unknown shell %q%s; there are bash, zsh, fish and powershell", shell, source.Suggest(shell, shells))
 			}
-			return fmt.Errorf("unknown shell %q%s; there are bash, zsh, fish and powershell", arguments[0], source.Suggest(arguments[0], names))
 		},
 	}
-	return command
 }

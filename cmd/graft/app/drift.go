@@ -33,12 +33,6 @@ type driftOptions struct {
 	rbac       bool
 }
 
-// The forms of the output of graft drift.
-const (
-	driftText = "text"
-	driftJSON = "json"
-)
-
 func newDriftCommand(s *Streams) *cobra.Command {
 	o := &driftOptions{profiles: profileFlags{mark: true}}
 	command := &cobra.Command{
@@ -71,32 +65,25 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 	set.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
 	set.StringVar(&o.connection.Context, "kube-context", "", "context in the kubeconfig (default: the current one)")
 	set.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the control plane (default: all)")
-	set.StringVarP(&o.output, "output", "o", driftText, "output format: "+driftText+", "+driftJSON)
+	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	set.BoolVar(&o.touch, "touch", false, "touch objects that differ, so that the webhook mutates them")
 	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: confirm it")
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects per second, at most 50")
 	set.IntVar(&o.limit, "limit", 0, "with --touch: maximum number of objects; 0 means all")
 	set.BoolVar(&o.rbac, "rbac", false, "only print the required permissions as values of the chart (default profile: profile.yaml)")
-	choices(command, "output", driftText, driftJSON)
+	choices(command, "output", "text", "json")
 	return command
 }
 
 // fastest is the highest rate of touches: each may roll pods.
 const fastest = 50
 
-func (o *driftOptions) check() error {
+func (o *driftOptions) run(ctx context.Context, s *Streams) error {
 	switch {
 	case o.rate <= 0 || o.rate > fastest:
 		return fmt.Errorf("--rate must be more than 0, and %d at most", fastest)
 	case o.limit < 0:
 		return errors.New("--limit must be 0 or more")
-	}
-	return nil
-}
-
-func (o *driftOptions) run(ctx context.Context, s *Streams) error {
-	if err := o.check(); err != nil {
-		return err
 	}
 	if o.rbac {
 		return o.writePermissions(s)
@@ -210,17 +197,15 @@ func (o *driftOptions) writePermissions(s *Streams) error {
 	if err != nil {
 		return err
 	}
-	var out strings.Builder
-	out.WriteString("drift:\n  objects:\n")
+	fmt.Fprintln(s.Out, "drift:\n  objects:")
 	for _, p := range drift.Permissions(profiles.Program.Registrations()) {
-		fmt.Fprintf(&out, "  - {group: %q, resource: %s", p.Group, p.Resource)
+		names := ""
 		if len(p.Names) > 0 {
-			fmt.Fprintf(&out, ", names: [%s]", strings.Join(p.Names, ", "))
+			names = ", names: [" + strings.Join(p.Names, ", ") + "]"
 		}
-		out.WriteString("}\n")
+		fmt.Fprintf(s.Out, "  - {group: %q, resource: %s%s}\n", p.Group, p.Resource, names)
 	}
-	_, err = fmt.Fprint(s.Out, out.String())
-	return err
+	return nil
 }
 
 // driftResult is the result of graft drift.
@@ -258,7 +243,7 @@ func (r *driftResult) drifted() []*driftFinding {
 }
 
 func (r *driftResult) write(s *Streams, form string) error {
-	if form == driftJSON {
+	if form == "json" {
 		return s.writeJSON(r)
 	}
 	if err := r.table(s); err != nil {

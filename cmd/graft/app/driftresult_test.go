@@ -45,7 +45,7 @@ func sampleDrift() *driftResult {
 // TestDriftText checks the text output.
 func TestDriftText(t *testing.T) {
 	var out bytes.Buffer
-	if err := sampleDrift().write(&Streams{Out: &out}, driftText); err != nil {
+	if err := sampleDrift().write(&Streams{Out: &out}, "text"); err != nil {
 		t.Fatal(err)
 	}
 	const want = `STATE              NAMESPACE  OBJECT        SET           MARK           WHY
@@ -97,7 +97,7 @@ func TestDriftWords(t *testing.T) {
 // TestDriftJSON checks the fields that docs/usage/output.md describes.
 func TestDriftJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := sampleDrift().write(&Streams{Out: &out}, driftJSON); err != nil {
+	if err := sampleDrift().write(&Streams{Out: &out}, "json"); err != nil {
 		t.Fatal(err)
 	}
 	var read map[string]any

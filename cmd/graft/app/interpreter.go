@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
@@ -138,7 +137,22 @@ that Lua cannot express is an error with its position; nothing is written then.`
 			if err != nil {
 				return err
 			}
-			return writeCustomizations(s, documents, options)
+			all, findings := lua.Translate(documents, options)
+			if err := findings.Errors().Err(); err != nil {
+				return err
+			}
+			for _, warning := range findings {
+				fmt.Fprintln(s.Err, warning.Error())
+			}
+			for i, one := range all {
+				if i > 0 {
+					fmt.Fprintln(s.Out, "---")
+				}
+				if err := writeYAML(s.Out, one); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 	}
 	o.addTo(command)
@@ -157,29 +171,6 @@ func luaOptions(versions []string) (lua.Options, error) {
 		o.Versions[group] = append(o.Versions[group], version)
 	}
 	return o, nil
-}
-
-func writeCustomizations(s *Streams, documents []*profile.Interpreter, o lua.Options) error {
-	all, findings := lua.Translate(documents, o)
-	if err := findings.Errors().Err(); err != nil {
-		return err
-	}
-	for _, warning := range findings {
-		fmt.Fprintln(s.Err, warning.Error())
-	}
-	for i, one := range all {
-		raw, err := yaml.Marshal(one)
-		if err != nil {
-			return fmt.Errorf("writing a customization: %w", err)
-		}
-		if i > 0 {
-			fmt.Fprintln(s.Out, "---")
-		}
-		if _, err := s.Out.Write(raw); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func newInterpreterConvertCommand(s *Streams) *cobra.Command {
@@ -284,15 +275,10 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if err := asFlags(at.Validate()); err != nil {
 		return err
 	}
-	raw, err := yaml.Marshal(configuration.Generate(dialects[o.dialect], o.name, kinds, at))
-	if err != nil {
-		return fmt.Errorf("writing the configuration: %w", err)
-	}
 	if at.Service != nil {
 		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
 	}
-	_, err = s.Out.Write(raw)
-	return err
+	return writeYAML(s.Out, configuration.Generate(dialects[o.dialect], o.name, kinds, at))
 }
 
 // checkWithout returns an error for an unknown operation in --without.

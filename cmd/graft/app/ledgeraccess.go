@@ -290,15 +290,12 @@ func (a *ledgerAccess) close() error {
 	return a.store.Close()
 }
 
-// ledgerExportOptions are the flags of graft ledger export.
-type ledgerExportOptions struct {
-	place    ledgerFlags
-	file     string
-	leaveOut bool
-}
-
 func newLedgerExportCommand(s *Streams) *cobra.Command {
-	o := &ledgerExportOptions{}
+	var (
+		place    ledgerFlags
+		file     string
+		leaveOut bool
+	)
 	command := &cobra.Command{
 		Use:   "export [path]",
 		Short: "Write a ledger to a file",
@@ -314,36 +311,37 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
-			return o.place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error { return o.run(ctx, s, k) })
+			return place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error { return k.exportTo(ctx, s, file, leaveOut) })
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&o.file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
-	set.BoolVar(&o.place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
+	set.StringVar(&file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
+	set.BoolVar(&place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
 		"later allocations are not in the export, and may be allocated twice")
-	set.BoolVar(&o.leaveOut, "leave-out-broken", false, "leave out unreadable rows instead of failing")
-	o.place.addTo(set)
+	set.BoolVar(&leaveOut, "leave-out-broken", false, "leave out unreadable rows instead of failing")
+	place.addTo(set)
 	return command
 }
 
-func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k *ledgerAccess) (err error) {
-	if k.export != "" {
+// exportTo writes an export to a file, or to standard output.
+func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, leaveOut bool) (err error) {
+	if a.export != "" {
 		return errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
 	}
 	progress := newMeter(s, "row")
 	options := archive.ExportOptions{Progress: progress.count}
-	if o.leaveOut {
+	if leaveOut {
 		options.Broken = func(b *ledger.BrokenRow) { fmt.Fprintf(s.Err, "left out: the row %s: %s\n", b.Key, b.Err) }
 	}
 	var done archive.Exported
 	write := func(out io.Writer) (err error) {
-		done, err = archive.Export(ctx, k.store, out, options)
+		done, err = archive.Export(ctx, a.store, out, options)
 		return err
 	}
-	if o.file == "" {
+	if file == "" {
 		err = write(s.Out)
 	} else {
-		err = streamFile(o.file, write)
+		err = streamFile(file, write)
 	}
 	progress.done()
 	if err != nil {

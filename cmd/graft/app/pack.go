@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	profilev1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -89,12 +88,13 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 	if len(profiles) == 0 {
 		return fmt.Errorf("no profile was found in %s", strings.Join(paths, ", "))
 	}
-	options := lint.Options{Together: true, Override: o.installation.override}
 	installation, err := o.installation.options()
 	if err != nil {
 		return err
 	}
-	options.Generation, options.ImageOverwrite = installation.Generation, installation.ImageOverwrite
+	options := lint.Options{
+		Together: true, Override: o.installation.override, Generation: installation.Generation, ImageOverwrite: installation.ImageOverwrite,
+	}
 	var inputs []lint.Input
 	for _, file := range profiles {
 		inputs = append(inputs, lint.Input{File: file})
@@ -226,14 +226,11 @@ func writeConfigMaps(out io.Writer, files []named) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		text, err := yaml.Marshal(map[string]any{
+		fmt.Fprintln(out, "---")
+		if err := writeYAML(out, map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "data": data[name],
 			"metadata": map[string]any{"name": name, "labels": map[string]string{deliveries[files[0].kind].label: "true"}},
-		})
-		if err != nil {
-			return fmt.Errorf("writing a ConfigMap: %w", err)
-		}
-		if _, err := fmt.Fprintf(out, "---\n%s", text); err != nil {
+		}); err != nil {
 			return err
 		}
 	}
@@ -249,10 +246,5 @@ func writeValues(out io.Writer, files []named) error {
 			profiles[file.name] = file.texts["profile.yaml"]
 		}
 	}
-	text, err := yaml.Marshal(map[string]any{deliveries[files[0].kind].value: profiles})
-	if err != nil {
-		return fmt.Errorf("writing Helm values: %w", err)
-	}
-	_, err = out.Write(text)
-	return err
+	return writeYAML(out, map[string]any{deliveries[files[0].kind].value: profiles})
 }

@@ -5,13 +5,11 @@
 package app
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/permission"
 )
 
@@ -42,26 +40,14 @@ with a lookup that it may not read.
 			if err != nil {
 				return err
 			}
-			var out bytes.Buffer
 			for _, needed := range l.Program.Permissions() {
-				fmt.Fprintf(&out, "# %s\n", whatFor(needed))
+				name := cmp.Or(needed.Name, "any, by a name that is computed")
+				fmt.Fprintf(s.Out, "# %s: lookup %s of %s reads %s %s\n", needed.Position, needed.Lookup, needed.Profile, needed.Resource, name)
 			}
-			objects := []any{permission.ValuesOf(l.Program)}
-			if !values {
-				objects = permission.Objects(l.Program, options)
+			if values {
+				return writeYAML(s.Out, permission.ValuesOf(l.Program))
 			}
-			for i, object := range objects {
-				if i > 0 {
-					out.WriteString("---\n")
-				}
-				text, err := yaml.Marshal(object)
-				if err != nil {
-					return fmt.Errorf("writing the roles: %w", err)
-				}
-				out.Write(text)
-			}
-			_, err = s.Out.Write(out.Bytes())
-			return err
+			return writeYAML(s.Out, permission.Objects(l.Program, options)...)
 		},
 	}
 	set := command.Flags()
@@ -72,13 +58,4 @@ with a lookup that it may not read.
 	set.StringVar(&options.Gate, "gate", "", "type of the Extension with which gardenlet waits for the webhooks, as in config.gate.type of the chart; default: no gate")
 	set.BoolVar(&values, "values", false, "write values of the chart instead of roles")
 	return command
-}
-
-// whatFor names the lookup that needs a permission.
-func whatFor(p mutation.Permission) string {
-	name := p.Name
-	if name == "" {
-		name = "any, by a name that is computed"
-	}
-	return fmt.Sprintf("%s: lookup %s of %s reads %s %s", p.Position, p.Lookup, p.Profile, p.Resource, name)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -34,21 +35,24 @@ and checks fields, targets and operations with them (docs/usage/editors.md).`,
 
   # all schemas, for an editor
   graft schema --output-dir schemas`,
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return kindNames(), cobra.ShellCompDirectiveNoFileComp
-		},
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: kindNames(),
 		RunE: func(_ *cobra.Command, arguments []string) error {
-			kinds, err := kindsOf(arguments)
+			kinds := schema.Kinds()
+			if len(arguments) > 0 {
+				at := slices.IndexFunc(kinds, func(kind schema.Kind) bool { return strings.EqualFold(kind.Name, arguments[0]) })
+				if at < 0 {
+					return fmt.Errorf("unknown kind %q%s; `graft schema` lists the kinds", arguments[0], source.Suggest(arguments[0], kindNames()))
+				}
+				kinds = kinds[at : at+1]
+			}
 			switch {
-			case err != nil:
-				return err
 			case folder != "":
 				return writeSchemas(s, folder, kinds)
 			case len(arguments) == 0:
 				return listSchemas(s, kinds)
 			}
-			_, err = s.Out.Write(kinds[0].Schema)
+			_, err := s.Out.Write(kinds[0].Schema)
 			return err
 		},
 	}
@@ -62,19 +66,6 @@ func kindNames() []string {
 		names = append(names, kind.Name)
 	}
 	return names
-}
-
-// kindsOf returns the named kind, case-insensitively, or all.
-func kindsOf(arguments []string) ([]schema.Kind, error) {
-	if len(arguments) == 0 {
-		return schema.Kinds(), nil
-	}
-	for _, kind := range schema.Kinds() {
-		if strings.EqualFold(kind.Name, arguments[0]) {
-			return []schema.Kind{kind}, nil
-		}
-	}
-	return nil, fmt.Errorf("unknown kind %q%s; `graft schema` lists the kinds", arguments[0], source.Suggest(arguments[0], kindNames()))
 }
 
 func listSchemas(s *Streams, kinds []schema.Kind) error {

@@ -6,7 +6,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,21 +129,13 @@ func (f *snapshotFlags) complete(provider string) (snapshot.Options, error) {
 	if f.shoot == "" {
 		return o, nil
 	}
-	raw, err := readJSON(f.shoot)
+	data, err := disk.ReadStream(f.shoot, disk.DocumentSize)
 	if err != nil {
 		return o, fmt.Errorf("reading --shoot: %w", err)
 	}
-	return o.Adopt(raw)
-}
-
-func readJSON(path string) (json.RawMessage, error) {
-	data, err := disk.ReadStream(path, disk.DocumentSize)
-	if err != nil {
-		return nil, err
-	}
 	raw, err := yaml.YAMLToJSON(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return o, fmt.Errorf("reading --shoot: %s: %w", f.shoot, err)
 	}
-	return raw, nil
+	return o.Adopt(raw)
 }
