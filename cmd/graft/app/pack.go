@@ -131,7 +131,7 @@ func (o *packOptions) write(s *Streams, profiles []source.File) error {
 	}
 	var digest string
 	if err := writeFile(o.file, func(out io.Writer) (err error) {
-		digest, err = artifact.Write(out, files, o.tag, nil)
+		digest, err = artifact.Write(out, files, o.tag)
 		return err
 	}); err != nil {
 		return err

@@ -167,12 +167,11 @@ type platform struct {
 
 // described holds the common fields of manifests and indexes.
 type described struct {
-	SchemaVersion int               `json:"schemaVersion"`
-	MediaType     string            `json:"mediaType"`
-	Config        *descriptor       `json:"config,omitempty"`
-	Layers        []descriptor      `json:"layers,omitempty"`
-	Manifests     []descriptor      `json:"manifests,omitempty"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
+	SchemaVersion int          `json:"schemaVersion"`
+	MediaType     string       `json:"mediaType"`
+	Config        *descriptor  `json:"config,omitempty"`
+	Layers        []descriptor `json:"layers,omitempty"`
+	Manifests     []descriptor `json:"manifests,omitempty"`
 }
 
 type config struct {
@@ -187,58 +186,54 @@ type rootFS struct {
 	DiffIDs []string `json:"diff_ids"`
 }
 
-// Write writes an image with annotations as an archive of an OCI layout under the tag, and returns its digest. It fails
-// if a file cannot be archived or out cannot be written.
-func Write(out io.Writer, files map[string][]byte, tag string, annotations map[string]string) (string, error) {
+// layout collects the files of an OCI layout by their paths. Its methods return the descriptors of the added blobs.
+type layout map[string][]byte
+
+func (l layout) add(mediaType string, data []byte) descriptor {
+	digest := digestOf(data)
+	l["blobs/"+strings.ReplaceAll(digest, ":", "/")] = data
+	return descriptor{MediaType: mediaType, Digest: digest, Size: len(data)}
+}
+
+func (l layout) addJSON(mediaType string, object any) descriptor {
+	data, _ := json.Marshal(object) // cannot fail: the fields are texts and numbers
+	return l.add(mediaType, data)
+}
+
+// Write writes an image as an archive of an OCI layout under the tag, and returns its digest. It fails if a file cannot be
+// archived or out cannot be written.
+func Write(out io.Writer, files map[string][]byte, tag string) (string, error) {
 	archived, err := archive(files)
 	if err != nil {
 		return "", err
 	}
-	blobs := map[string][]byte{}
 	compressed, err := store(archived)
 	if err != nil {
 		return "", err
 	}
-	layer, archivedDigest := keep(blobs, layerType, compressed), digestOf(archived)
-	index := described{SchemaVersion: 2, MediaType: indexType, Annotations: annotations}
+	blobs := layout{}
+	layer := blobs.add(layerType, compressed)
+	index := described{SchemaVersion: 2, MediaType: indexType}
 	for _, architecture := range architectures {
 		on := platform{Architecture: architecture, OS: "linux"}
-		about, err := keepJSON(blobs, configType, config{platform: on, RootFS: rootFS{Type: "layers", DiffIDs: []string{archivedDigest}}})
-		if err != nil {
-			return "", err
-		}
-		manifest, err := keepJSON(blobs, manifestType, described{
-			SchemaVersion: 2, MediaType: manifestType, Config: &about, Layers: []descriptor{layer}, Annotations: annotations,
-		})
-		if err != nil {
-			return "", err
-		}
+		about := blobs.addJSON(configType, config{platform: on, RootFS: rootFS{Type: "layers", DiffIDs: []string{digestOf(archived)}}})
+		manifest := blobs.addJSON(manifestType, described{SchemaVersion: 2, MediaType: manifestType, Config: &about, Layers: []descriptor{layer}})
 		manifest.Platform = &on
 		index.Manifests = append(index.Manifests, manifest)
 	}
-	top, err := keepJSON(blobs, indexType, index)
-	if err != nil {
-		return "", err
-	}
+	top := blobs.addJSON(indexType, index)
 	top.Annotations = map[string]string{referenceKey: tag}
 	named, err := json.Marshal(described{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{top}})
 	if err != nil {
 		return "", err
 	}
 	blobs["index.json"], blobs["oci-layout"] = named, []byte(`{"imageLayoutVersion":"1.0.0"}`)
-	layout, err := archive(blobs)
+	whole, err := archive(blobs)
 	if err != nil {
 		return "", err
 	}
-	_, err = out.Write(layout)
+	_, err = out.Write(whole)
 	return top.Digest, err
-}
-
-// keep puts bytes where a layout has them.
-func keep(blobs map[string][]byte, mediaType string, data []byte) descriptor {
-	digest := digestOf(data)
-	blobs["blobs/"+strings.ReplaceAll(digest, ":", "/")] = data
-	return descriptor{MediaType: mediaType, Digest: digest, Size: len(data)}
 }
 
 func digestOf(data []byte) string {
@@ -259,14 +254,6 @@ func store(data []byte) ([]byte, error) {
 	}
 	err = writer.Close()
 	return out.Bytes(), err
-}
-
-func keepJSON(blobs map[string][]byte, mediaType string, object any) (descriptor, error) {
-	data, err := json.Marshal(object)
-	if err != nil {
-		return descriptor{}, fmt.Errorf("writing a manifest: %w", err)
-	}
-	return keep(blobs, mediaType, data), nil
 }
 
 // archive makes an archive of files and the folders above them: sorted, of root, readable by all, and without a time.
