@@ -110,7 +110,8 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.PersistentFlags().Var(&s.colour, "color", "colour the output: auto (on a terminal), always or never")
+	root.PersistentFlags().StringVar(&s.colour, "color", "auto", "colour the output: auto (on a terminal), always or never")
+	choices(root, "color", "auto", "always", "never")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.CompletionOptions.DisableDefaultCmd = true
 	completeValues(root)
@@ -257,7 +258,8 @@ type Streams struct {
 	// Width is the width of the terminal in characters; 0 when it is not known.
 	Width int
 
-	colour colourMode
+	// colour is the value of --color.
+	colour string
 }
 
 // Terminal returns the streams of the process.
@@ -276,9 +278,9 @@ func Terminal() *Streams {
 // overrides it.
 func (s *Streams) Colour() bool {
 	switch s.colour {
-	case colourAlways:
+	case "always":
 		return true
-	case colourNever:
+	case "never":
 		return false
 	}
 	return s.Interactive && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
@@ -287,40 +289,6 @@ func (s *Streams) Colour() bool {
 // style returns the style of changes.
 func (s *Streams) style() render.Style {
 	return render.Style{Colour: s.Colour(), Width: s.Width}
-}
-
-// colourMode is the value of --color.
-type colourMode string
-
-const (
-	colourAuto   colourMode = "auto"
-	colourAlways colourMode = "always"
-	colourNever  colourMode = "never"
-)
-
-// String implements pflag.Value.
-func (m *colourMode) String() string {
-	if *m == "" {
-		return string(colourAuto)
-	}
-	return string(*m)
-}
-
-// Type implements pflag.Value.
-func (m *colourMode) Type() string { return "when" }
-
-// Set implements pflag.Value.
-func (m *colourMode) Set(value string) error {
-	return choose((*string)(m), value, string(colourAuto), string(colourAlways), string(colourNever))
-}
-
-// choose takes one of the values that a flag can have.
-func choose(into *string, value string, known ...string) error {
-	if slices.Contains(known, value) {
-		*into = value
-		return nil
-	}
-	return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
 }
 
 // meter shows the progress of a long command on a terminal, in a line that is removed at the end.

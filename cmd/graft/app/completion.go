@@ -29,7 +29,7 @@ func choices(command *cobra.Command, name string, values ...string) {
 	for i, value := range values {
 		known[i], _, _ = strings.Cut(value, "\t")
 	}
-	command.Flags().Lookup(name).Annotations = map[string][]string{choicesKey: known}
+	command.Flag(name).Annotations = map[string][]string{choicesKey: known}
 	_ = command.RegisterFlagCompletionFunc(name, fixed(values...)) // fails for unknown flags only
 }
 
@@ -54,7 +54,6 @@ var freeFlags = []string{
 // without an entry here, among freeFlags or in its command takes a file.
 func completeValues(command *cobra.Command) {
 	shared := map[string]cobra.CompletionFunc{
-		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
 		"kubernetes": kubernetesVersions,
 		"parameter": ofProfiles(func(d *profile.Document) (names []string) {
 			for name := range d.Parameters {

@@ -258,7 +258,7 @@ func (f *outputFlags) to(s *Streams, style render.Style, write func(io.Writer, r
 	if f.file == "" {
 		return write(s.Out, format, style)
 	}
-	style.Colour, style.Width = s.colour == colourAlways, 0
+	style.Colour, style.Width = s.colour == "always", 0
 	return writeFile(f.file, func(w io.Writer) error { return write(w, format, style) })
 }
 

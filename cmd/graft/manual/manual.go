@@ -8,11 +8,11 @@ package manual
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Commands returns a command and its visible sub-commands, in the order of the help.
@@ -47,24 +47,17 @@ func dedent(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// synopsis returns the usage of a command with the names of its parents.
-func synopsis(command *cobra.Command) string {
-	return strings.TrimSuffix(command.UseLine(), " [flags]")
-}
-
 // Markdown returns one page with the help texts of all commands below a root.
 func Markdown(root *cobra.Command) []byte {
-	root.InitDefaultHelpFlag()
 	out := &bytes.Buffer{}
 	fmt.Fprintf(out, "# The command line\n\nFor users of `%[1]s`. Look up the flags and examples of a command, as `%[1]s COMMAND --help` "+
 		"prints them.\nRun the examples in the root of the repository.\n\n",
 		root.Name())
-	commands := Commands(root)
 	fmt.Fprintf(out, "| status | meaning |\n|---|---|\n")
 	for _, status := range ExitStatus() {
 		fmt.Fprintf(out, "| %s | %s |\n", status[0], status[1])
 	}
-	for _, command := range commands {
+	for _, command := range Commands(root) {
 		writeCommand(out, command)
 	}
 	return out.Bytes()
@@ -75,32 +68,13 @@ const columns = 118
 
 // writeCommand writes the help text of a command as a block of text, and its examples as commands.
 func writeCommand(out *bytes.Buffer, command *cobra.Command) {
-	fmt.Fprintf(out, "\n## %s\n\n```text\n%s\n\n%s\n", command.CommandPath(), synopsis(command), strings.Trim(long(command), "\n"))
-	if usages := visible(command.NonInheritedFlags()).FlagUsagesWrapped(columns); usages != "" {
+	fmt.Fprintf(out, "\n## %s\n\n```text\n%s\n\n%s\n", command.CommandPath(), strings.TrimSuffix(command.UseLine(), " [flags]"),
+		strings.Trim(cmp.Or(command.Long, command.Short+"."), "\n"))
+	if usages := command.NonInheritedFlags().FlagUsagesWrapped(columns); usages != "" {
 		fmt.Fprintf(out, "\nOptions:\n%s", usages)
 	}
 	fmt.Fprintf(out, "```\n")
 	if command.Example != "" {
 		fmt.Fprintf(out, "\n```sh\n%s\n```\n", dedent(command.Example))
 	}
-}
-
-// visible returns the flags of a set without hidden ones and --help, which every command has.
-func visible(set *pflag.FlagSet) *pflag.FlagSet {
-	out := pflag.NewFlagSet("", pflag.ContinueOnError)
-	out.SortFlags = set.SortFlags
-	set.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Hidden && flag.Name != "help" {
-			out.AddFlag(flag)
-		}
-	})
-	return out
-}
-
-// long returns the help text of a command.
-func long(command *cobra.Command) string {
-	if command.Long != "" {
-		return command.Long
-	}
-	return command.Short + "."
 }
