@@ -202,7 +202,7 @@ func namedTexts(files []source.File) ([]named, error) {
 			if !utf8.Valid(data) {
 				return nil, fmt.Errorf("%s is not text: write an image (-o oci)", path)
 			}
-			n.texts[strings.ReplaceAll(path, "/", "_")] = string(data)
+			n.texts[folder.KeyOf(path)] = string(data)
 		}
 		if slices.ContainsFunc(all, func(other named) bool { return other.name == n.name }) {
 			return nil, fmt.Errorf("two files have a profile with the name %s", n.name)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -208,7 +209,7 @@ func (l *LastGood) owners(ctx context.Context, source string) ([]metav1.OwnerRef
 // configMapOf returns the ConfigMap of a source, or false for a file.
 func configMapOf(source string) (client.ObjectKey, bool) {
 	parts := strings.Split(source, "/")
-	if len(parts) != 4 || parts[0] != configMapPrefix {
+	if len(parts) != 4 || parts[0] != folder.ConfigMapPrefix {
 		return client.ObjectKey{}, false
 	}
 	return client.ObjectKey{Namespace: parts[1], Name: parts[2]}, true

@@ -7,14 +7,12 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -57,8 +55,7 @@ func (p Paths) Ignored() []string {
 	return left
 }
 
-// ConfigMaps reads the keys that end in .yaml or .yml in the labelled ConfigMaps of a namespace. A file that a
-// profile names is another key: its path with _ instead of slashes, which a key cannot contain.
+// ConfigMaps reads the profiles in the labelled ConfigMaps of a namespace, as folder.FromConfigMap does.
 type ConfigMaps struct {
 	Reader    client.Reader
 	Namespace string
@@ -72,40 +69,9 @@ func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 		return nil, fmt.Errorf("listing ConfigMaps with profiles: %w", err)
 	}
 	var files []source.File
-	for i := range list.Items {
-		files = append(files, filesOf(&list.Items[i])...)
+	for _, item := range list.Items {
+		files = append(files, folder.FromConfigMap(item.Namespace, item.Name, item.Data)...)
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
-}
-
-// configMapPrefix starts the names of files from ConfigMaps.
-const configMapPrefix = "configmap"
-
-// filesOf returns the files of profiles in a ConfigMap.
-func filesOf(configMap *corev1.ConfigMap) []source.File {
-	var files []source.File
-	for key, data := range configMap.Data {
-		if folder.IsYAML(key) {
-			name := strings.Join([]string{configMapPrefix, configMap.Namespace, configMap.Name, key}, "/")
-			files = append(files, profile.Attach(source.File{Name: name, Data: []byte(data)}, fromKeys(configMap.Data)))
-		}
-	}
-	return profile.WithoutAttachments(files, func(f source.File, name string) string {
-		return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(name)
-	})
-}
-
-// keyOf returns the key of a ConfigMap for a file that a profile reads.
-func keyOf(path string) string { return strings.ReplaceAll(path, "/", "_") }
-
-// fromKeys reads the files that a profile names from the ConfigMap that holds it.
-func fromKeys(data map[string]string) func(string) ([]byte, error) {
-	return func(path string) ([]byte, error) {
-		text, ok := data[keyOf(path)]
-		if !ok {
-			return nil, fs.ErrNotExist
-		}
-		return []byte(text), nil
-	}
 }

@@ -22,6 +22,7 @@ import (
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -83,7 +84,7 @@ func (v Validator) Handle(ctx context.Context, request admission.Request) admiss
 		return admission.Allowed("")
 	}
 	configMap.Namespace, configMap.Name = request.Namespace, request.Name
-	files := filesOf(configMap)
+	files := folder.FromConfigMap(configMap.Namespace, configMap.Name, configMap.Data)
 	if len(files) == 0 {
 		return admission.Allowed("").WithWarnings("the ConfigMap has no profile: no key ends in .yaml or .yml")
 	}

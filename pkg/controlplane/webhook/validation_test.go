@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 )
 
 // TestValidator checks that a ConfigMap is rejected for its own errors, and gets warnings for conflicts with other
@@ -23,7 +25,7 @@ import (
 func TestValidator(t *testing.T) {
 	store := NewStore(compileTogether, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	if err := store.Load(t.Context(), &reader{files: append(
-		filesOf(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "a"}, Data: map[string]string{"p.yaml": string(valued("a", "one", "1").Data)}}),
+		folder.FromConfigMap("own", "a", map[string]string{"p.yaml": string(valued("a", "one", "1").Data)}),
 		valued("b", "two", "1"),
 	)}); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
@@ -31,7 +30,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -115,9 +113,8 @@ const page = 250
 // profileLabel marks the ConfigMaps that hold profiles (pkg/controlplane/webhook/profiles.go, ProfileLabel).
 const profileLabel = "graft.provider.extensions.gardener.cloud/profile=true"
 
-// Profiles returns the files in the ConfigMaps of all namespaces with the label of profiles, as installed by the chart.
-// A file of a profile has another key: its path with _ instead of slashes. Files are named
-// configmap/<namespace>/<name>/<key>. It fails if they cannot be listed.
+// Profiles returns the files in the ConfigMaps of all namespaces with the label of profiles, as installed by the chart. It
+// fails if they cannot be listed.
 func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 	configMaps := target.Form{Version: "v1", Resource: "configmaps"}
 	var files []source.File
@@ -129,33 +126,15 @@ func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 		if err := json.Unmarshal(raw, &found); err != nil {
 			return fmt.Errorf("decoding a ConfigMap: %w", err)
 		}
-		for key, text := range found.Data {
-			if !folder.IsYAML(key) {
-				continue
-			}
-			name := strings.Join([]string{"configmap", found.Metadata.Namespace, found.Metadata.Name, key}, "/")
-			files = append(files, profile.Attach(source.File{Name: name, Data: []byte(text)}, func(path string) ([]byte, error) {
-				attachment, ok := found.Data[keyOf(path)]
-				if !ok {
-					return nil, fs.ErrNotExist
-				}
-				return []byte(attachment), nil
-			}))
-		}
+		files = append(files, folder.FromConfigMap(found.Metadata.Namespace, found.Metadata.Name, found.Data)...)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing ConfigMaps with profiles: %w", err)
 	}
 	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	files = slices.CompactFunc(files, func(a, b source.File) bool { return a.Name == b.Name }) // a restarted list repeats them
-	return profile.WithoutAttachments(files, func(f source.File, path string) string {
-		return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(path)
-	}), nil
+	return slices.CompactFunc(files, func(a, b source.File) bool { return a.Name == b.Name }), nil // a restarted list repeats them
 }
-
-// keyOf returns the ConfigMap key for a file of a profile.
-func keyOf(path string) string { return strings.ReplaceAll(path, "/", "_") }
 
 // The labels of the extension's Deployments in a seed and for a virtual garden, and the names of the volumes of
 // profileImages (charts/gardener-extension-provider-graft/templates/_helpers.tpl and deployment.yaml).
