@@ -318,7 +318,7 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 	if found := l.installed(ctx, profiles.Program, compile); found != nil {
 		known = append(known, found)
 		o.More = seed.Leftovers{Old: found, New: profiles.Program}.Effects
-		if err := l.seed.Extend(ctx, l.planes, nil, found); err != nil {
+		if err := l.seed.Extend(ctx, l.planes, found); err != nil {
 			return nil, err
 		}
 	}

@@ -180,9 +180,9 @@ func (s *search) objects(ctx context.Context, n facts.Namespace) error {
 	if selected == nil {
 		return errNotSelected
 	}
-	for _, form := range distinct(forms) {
+	for _, form := range Distinct(forms) {
 		seen := map[string]bool{}
-		err := s.form(ctx, n.Name, form, func(raw json.RawMessage) error {
+		err := Objects(ctx, s.API, form, n.Name, objectPage, func(raw json.RawMessage) error {
 			current, name, err := ReadObject(raw, form)
 			if err != nil || seen[name] {
 				return err
@@ -205,13 +205,14 @@ func (s *search) objects(ctx context.Context, n facts.Namespace) error {
 // errNotSelected means that no profile has a webhook for the given namespace.
 var errNotSelected = errors.New("the profiles have no webhook for it: its labels name other providers, or none")
 
-// distinct returns each form once, and omits named forms if there is one for all names of the kind.
-func distinct(forms []target.Form) []target.Form {
+// Distinct returns each form once, and omits named forms if there is one for all names of the kind. A prefix of names stands
+// for all names, because the API cannot select it.
+func Distinct(forms []target.Form) []target.Form {
 	var all []target.Form
 	for _, form := range forms {
 		form.Parts, form.Older = 0, false
 		if strings.HasSuffix(form.Name, "*") {
-			form.Name = "" // the API cannot select a prefix of names
+			form.Name = ""
 		}
 		if !slices.Contains(all, form) {
 			all = append(all, form)
@@ -224,14 +225,15 @@ func distinct(forms []target.Form) []target.Form {
 	})
 }
 
-// form reads the existing objects of a form. It ignores a kind that does not exist.
-func (s *search) form(ctx context.Context, namespace string, form target.Form, each func(json.RawMessage) error) error {
+// Objects calls each for the existing objects of a form in a namespace, in pages of at most limit objects. It ignores a kind
+// that does not exist. It fails if the objects cannot be read or each fails.
+func Objects(ctx context.Context, api API, form target.Form, namespace string, limit int, each func(json.RawMessage) error) error {
 	var err error
 	if form.Name == "" {
-		err = List(ctx, s.API, form, namespace, "", objectPage, each)
+		err = List(ctx, api, form, namespace, "", limit, each)
 	} else {
 		var raw []byte
-		if raw, err = Get(ctx, s.API, form, namespace, form.Name); err == nil {
+		if raw, err = Get(ctx, api, form, namespace, form.Name); err == nil {
 			err = each(raw)
 		}
 	}
@@ -492,7 +494,7 @@ func Permissions(registrations []mutation.Registration) []Permission {
 		forms = append(forms, r.Forms...)
 	}
 	var all []Permission
-	for _, form := range distinct(forms) {
+	for _, form := range Distinct(forms) {
 		at := slices.IndexFunc(all, func(p Permission) bool { return p.Group == form.Group && p.Resource == form.Resource })
 		if at < 0 {
 			all, at = append(all, Permission{Group: form.Group, Resource: form.Resource}), len(all)

@@ -37,9 +37,9 @@ type Interpreter interface {
 type Options struct {
 	By Interpreter
 	// Operations are the requested operations; if empty, all operations with an interpreter and the required input.
-	Asks func(kind interpreter.Kind, object []byte, o interpreter.Operation) bool
-	// Asks reports whether an operation of an object has an interpreter. It is used if no operations are given.
 	Operations []interpreter.Operation
+	// Asks reports whether an operation of an object has an interpreter. It is used if no operations are given.
+	Asks func(kind interpreter.Kind, object []byte, o interpreter.Operation) bool
 	// Observed are objects of members, which Retain compares with; they belong to objects of the same kind and name.
 	Observed []manifest.Object
 	// Replicas is the number for Revise, or nil.

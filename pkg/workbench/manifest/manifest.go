@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -321,26 +322,18 @@ var ErrTwiceStdin = errors.New("standard input (-) can be read only once")
 // recursively, their files that end in .yaml, .yml or .json, sorted. The error is source.Findings if something is not
 // an object. Links in folders must stay inside and lead to regular files; named files may be of any type.
 func Read(paths []string, stdin io.Reader) ([]Object, error) {
-	var (
-		objects  []Object
-		findings source.Findings
-		twice    bool
-	)
-	for _, path := range paths {
-		if path == Stdin {
-			if twice {
-				return nil, ErrTwiceStdin
-			}
-			twice = true
+	var files []source.File
+	for i, path := range paths {
+		if path == Stdin && slices.Contains(paths[:i], Stdin) {
+			return nil, ErrTwiceStdin
 		}
-		files, err := filesAt(path, stdin)
+		found, err := filesAt(path, stdin)
 		if err != nil {
 			return nil, err
 		}
-		found, wrong := parseAll(files)
-		objects, findings = append(objects, found...), append(findings, wrong...)
+		files = append(files, found...)
 	}
-	return objects, findings.Err()
+	return parseAll(files)
 }
 
 // ReadWith reads the objects of a file or folder, as Read does, with a function that reads each file. It fails if a
@@ -350,16 +343,16 @@ func ReadWith(path string, read func(path string) ([]byte, error)) ([]Object, er
 	if err != nil {
 		return nil, err
 	}
-	objects, findings := parseAll(files)
-	return objects, findings.Err()
+	return parseAll(files)
 }
 
-func parseAll(files []source.File) (objects []Object, findings source.Findings) {
+func parseAll(files []source.File) (objects []Object, err error) {
+	var findings source.Findings
 	for _, file := range files {
 		found, wrong := Parse(file)
 		objects, findings = append(objects, found...), append(findings, wrong...)
 	}
-	return objects, findings
+	return objects, findings.Err()
 }
 
 func filesAt(path string, stdin io.Reader) ([]source.File, error) {

@@ -79,8 +79,8 @@ func (s *Seed) Snapshots(ctx context.Context, names []string, progress func(done
 }
 
 // Extend reads the objects that other programs have rules for, too. It fails if they cannot be read.
-func (s *Seed) Extend(ctx context.Context, planes []*Plane, progress func(done, of int), programs ...*mutation.Program) error {
-	return each(ctx, len(planes), progress, func(ctx context.Context, i int) {
+func (s *Seed) Extend(ctx context.Context, planes []*Plane, programs ...*mutation.Program) error {
+	return each(ctx, len(planes), nil, func(ctx context.Context, i int) {
 		if planes[i].Err == nil {
 			planes[i].Err = s.extend(ctx, planes[i], programs)
 		}
@@ -159,16 +159,28 @@ func (s *Seed) source(ctx context.Context, name string) (*lookups, error) {
 	return &lookups{seed: s, facts: known.WithNamespace(namespace), known: map[string]lookup{}}, nil
 }
 
-// extend reads the objects with rules of the programs, except those that were already read.
+// extend reads the objects with rules of the programs, except those of forms that were already read.
 func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Program) error {
-	for _, wanted := range formsOf(plane.Snapshot.Namespace(), programs) {
-		if slices.Contains(plane.forms, wanted) {
-			continue
+	var selected []mutation.Registration
+	var forms []target.Form
+	for _, program := range programs {
+		for _, r := range program.Registrations() {
+			if namespace := plane.Snapshot.Namespace(); !r.Selects(namespace.Name, namespace.Labels) {
+				continue
+			}
+			selected = append(selected, r)
+			for _, form := range r.Forms {
+				if form.Parts = 0; !slices.Contains(plane.forms, form) {
+					plane.forms, forms = append(plane.forms, form), append(forms, form)
+				}
+			}
 		}
-		if err := s.objects(ctx, plane, wanted); err != nil {
-			return err
+	}
+	for _, form := range drift.Distinct(forms) {
+		err := drift.Objects(ctx, s, form, plane.Name, page, func(raw json.RawMessage) error { return plane.add(raw, form, selected) })
+		if err != nil {
+			return fmt.Errorf("reading %s of %s: %w", form, plane.Name, err)
 		}
-		plane.forms = append(plane.forms, wanted)
 	}
 	slices.SortFunc(plane.Snapshot.Objects, func(a, b manifest.Object) int {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
@@ -201,66 +213,22 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 	return facts.FromCluster(raw)
 }
 
-// formsOf returns the forms of objects with rules in the namespace, each once; a form with any name makes named forms
-// of the same kind superfluous.
-func formsOf(namespace facts.Namespace, programs []*mutation.Program) []target.Form {
-	var forms []target.Form
-	for _, program := range programs {
-		for _, r := range program.Registrations() {
-			if !r.Selects(namespace.Name, namespace.Labels) {
-				continue
-			}
-			for _, form := range r.Forms {
-				form.Parts = 0
-				if !slices.Contains(forms, form) {
-					forms = append(forms, form)
-				}
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(forms), func(f target.Form) bool {
-		anyName := f
-		anyName.Name = ""
-		return f.Name != "" && slices.Contains(forms, anyName)
-	})
-}
-
-// objects reads the existing objects of a form.
-func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) error {
-	if form.Name != "" && !strings.HasSuffix(form.Name, "*") {
-		raw, err := drift.Get(ctx, s, form, plane.Name, form.Name)
-		if drift.NotFound(err) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("reading %s of %s: %w", form, plane.Name, err)
-		}
-		return plane.add(raw, form)
-	}
-	err := drift.List(ctx, s, form, plane.Name, "", page, func(raw json.RawMessage) error {
-		return plane.add(raw, form)
-	})
-	if err != nil && !drift.NotFound(err) {
-		return fmt.Errorf("listing %s of %s: %w", form.Resource, plane.Name, err)
-	}
-	return nil
-}
-
-// add adds an object in its current state and as written by Gardener.
-func (p *Plane) add(raw []byte, form target.Form) error {
+// add adds an object in its current state and as written by Gardener, if one of the webhooks is called for it.
+func (p *Plane) add(raw []byte, form target.Form, selected []mutation.Registration) error {
 	current, name, err := drift.ReadObject(raw, form)
 	if err != nil {
-		return fmt.Errorf("reading %s of %s: %w", form, p.Name, err)
+		return err
 	}
-	if prefix, isPrefix := strings.CutSuffix(form.Name, "*"); isPrefix && !strings.HasPrefix(name, prefix) {
+	if !slices.ContainsFunc(selected, func(r mutation.Registration) bool { return r.Has(form.Group, form.Kind, name) }) {
 		return nil
 	}
 	taken, err := annotation.Restore(current)
 	if err != nil {
-		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	object, err := manifest.New(taken.Object, source.Position{File: "the seed"})
 	if err != nil {
-		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	key := snapshot.OldKey(object)
 	if p.Snapshot.Old[key] != nil {

@@ -155,8 +155,7 @@ func TestSnapshot(t *testing.T) {
 		"GET " + base: namespace,
 		"GET /apis/extensions.gardener.cloud/v1alpha1/clusters/shoot--a--b": cluster,
 		"GET " + base + "/configmaps?limit=250":                             `{"metadata":{"continue":"x"},"items":[` + configMap("cloud-b", "") + `,` + configMap("other", "") + `]}`,
-		"GET " + base + "/configmaps?continue=x&limit=250":                  `{"metadata":{},"items":[` + configMap("cloud-a", "") + `]}`,
-		"GET " + base + "/configmaps/exact":                                 configMap("exact", record),
+		"GET " + base + "/configmaps?continue=x&limit=250":                  `{"metadata":{},"items":[` + configMap("cloud-a", "") + `,` + configMap("exact", record) + `]}`,
 		"GET " + base + "/secrets/cloud":                                    `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud"},"data":{"region":"ZXU="}}`,
 		"GET /apis/acme.example.com/v1/clouds/c":                            `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
 	}}
@@ -271,8 +270,7 @@ func TestLookupAgain(t *testing.T) {
 	s := &server{answers: map[string]string{
 		"GET " + base: namespace,
 		"GET /apis/extensions.gardener.cloud/v1alpha1/clusters/shoot--a--b": cluster,
-		"GET " + base + "/configmaps/exact":                                 configMap("exact", ""),
-		"GET " + base + "/configmaps?limit=250":                             `{"items":[` + configMap("cloud-a", "") + `]}`,
+		"GET " + base + "/configmaps?limit=250":                             `{"items":[` + configMap("cloud-a", "") + `,` + configMap("exact", "") + `]}`,
 		"GET " + base + "/secrets/cloud":                                    `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud"},"data":{"region":"ZXU="}}`,
 		"GET /apis/acme.example.com/v1/namespaces/shoot--a--b/clouds/c":     `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
 	}}
@@ -325,7 +323,7 @@ func TestInstalled(t *testing.T) {
 				update: c.answer, update + " fails": c.answer, "GET " + base: namespace,
 				"GET /apis/extensions.gardener.cloud/v1alpha1/clusters/shoot--a--b": cluster,
 				"GET " + base + "/configmaps/exact":                                 configMap("exact", ""),
-				"GET " + base + "/configmaps?limit=250":                             `{}`,
+				"GET " + base + "/configmaps?limit=250":                             `{"items":[` + configMap("exact", "") + `]}`,
 			}, status: map[string][]int{update: c.codes}}
 			if c.answer == "" {
 				s.answers[update] = stored(`,"labels":{"a":"c"}`)
