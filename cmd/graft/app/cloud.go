@@ -32,11 +32,8 @@ A cloud makes the addresses of a pool work outside of the machine (docs/usage/cl
 	}, newCloudCheckCommand)
 }
 
-// cloudCheckOptions are the flags of graft cloud check.
-type cloudCheckOptions struct{ cloud, nic string }
-
 func newCloudCheckCommand(s *Streams) *cobra.Command {
-	o := &cloudCheckOptions{}
+	var cloud, nic string
 	command := &cobra.Command{
 		Use:   "check <file|folder>...",
 		Short: "Test credentials, permissions, extensions and quotas of OpenStack",
@@ -52,17 +49,18 @@ Exit status: 0; 1 if something is missing; 2 if the profiles or their credential
   # and attach them to the trunk of this node?
   graft cloud check openstack.yaml --nic fa:16:3e:00:00:01  # exit 2`,
 		Args: atLeastOne("the files or folders with the network profiles"),
-		RunE: func(command *cobra.Command, paths []string) error { return o.run(command.Context(), s, paths) },
+		RunE: func(command *cobra.Command, paths []string) error {
+			return checkClouds(command.Context(), s, paths, cloud, nic)
+		},
 	}
 	set := command.Flags()
-	set.StringVar(&o.cloud, "cloud", "", "name of the cloud (default: all of the kind openstack)")
-	set.StringVar(&o.nic, "nic", "", "MAC address of a node's NIC with a trunk")
-	_ = command.RegisterFlagCompletionFunc("cloud", fixed())
-	_ = command.RegisterFlagCompletionFunc("nic", fixed())
+	set.StringVar(&cloud, "cloud", "", "name of the cloud (default: all of the kind openstack)")
+	set.StringVar(&nic, "nic", "", "MAC address of a node's NIC with a trunk")
 	return command
 }
 
-func (o *cloudCheckOptions) run(ctx context.Context, s *Streams, paths []string) error {
+// checkClouds tests the named cloud of network profiles, or all of them, and looks for the trunk of a node with this NIC.
+func checkClouds(ctx context.Context, s *Streams, paths []string, cloud, nic string) error {
 	files, err := folder.ReadNamed(paths...)
 	if err != nil {
 		return err
@@ -74,7 +72,7 @@ func (o *cloudCheckOptions) run(ctx context.Context, s *Streams, paths []string)
 	}
 	specs := maps.Clone(compiled.Clouds)
 	maps.DeleteFunc(specs, func(name string, spec policy.CloudSpec) bool {
-		return spec.OpenStack == nil || o.cloud != "" && name != o.cloud
+		return spec.OpenStack == nil || cloud != "" && name != cloud
 	})
 	if len(specs) == 0 {
 		return errors.New("the profiles declare no such cloud of the kind openstack")
@@ -86,7 +84,7 @@ func (o *cloudCheckOptions) run(ctx context.Context, s *Streams, paths []string)
 	missing := 0
 	for _, name := range slices.Sorted(maps.Keys(clouds)) {
 		checked, _ := clouds[name].(*openstack.Cloud) // the specs are of this kind
-		for _, result := range checked.Check(ctx, o.nic) {
+		for _, result := range checked.Check(ctx, nic) {
 			switch {
 			case result.Err != nil:
 				missing++

@@ -46,8 +46,8 @@ func checkChoices(command *cobra.Command, _ []string) (err error) {
 
 // freeFlags are flags with values that cannot be guessed and are no files.
 var freeFlags = []string{
-	"address", "annotation", "coverage-min", "etcd", "field", "flag", "gardener-version", "gate", "held-longer-than", "name", "namespace", "node",
-	"owner", "pool", "prefix", "replicas", "run", "seed-provider", "service", "set", "tag", "timeout", "url", "version",
+	"address", "annotation", "cloud", "coverage-min", "etcd", "field", "flag", "gardener-version", "gate", "held-longer-than", "name", "namespace",
+	"nic", "node", "owner", "pool", "prefix", "replicas", "run", "seed-provider", "service", "set", "tag", "timeout", "url", "version",
 }
 
 // completeValues adds shell completions for values of flags that commands share, and keeps the order of flags. A flag

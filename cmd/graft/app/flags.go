@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -185,26 +186,24 @@ func addParameter(parameters profile.Parameters, given string, documents []*prof
 	if len(nodes) == 1 {
 		value = nodes[0]
 	}
-	only, bare, named := strings.Cut(name, "/")
-	if named {
-		name = bare
+	profileName, parameter, named := strings.Cut(name, "/")
+	if !named {
+		parameter = name
 	}
 	set, known := false, []string{}
 	for _, document := range documents {
-		_, has := document.Parameters[name]
-		for parameter := range document.Parameters {
-			known = append(known, parameter)
-		}
-		if named && only != document.Metadata.Name || !named && !has {
+		known = slices.AppendSeq(known, maps.Keys(document.Parameters))
+		_, has := document.Parameters[parameter]
+		if named && profileName != document.Metadata.Name || !named && !has {
 			continue
 		}
 		if parameters[document.Metadata.Name] == nil {
 			parameters[document.Metadata.Name] = map[string]source.Node{}
 		}
-		parameters[document.Metadata.Name][name], set = value, true
+		parameters[document.Metadata.Name][parameter], set = value, true
 	}
 	if !set {
-		return fmt.Errorf("--parameter %s: no profile has such a parameter%s", given, source.Suggest(name, known))
+		return fmt.Errorf("--parameter %s: no profile has such a parameter%s", given, source.Suggest(parameter, known))
 	}
 	return nil
 }

@@ -118,7 +118,8 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (*ledge
 		if does != reads {
 			return nil, fmt.Errorf("%s is a file: an export can only be read; `graft ledger import` makes a ledger of it", f.path)
 		}
-		return &ledgerAccess{export: f.path}, nil
+		export, err := os.Open(f.path)
+		return &ledgerAccess{export: export}, err
 	}
 	store, err := file.Open(f.path, file.Options{ReadOnly: does == reads, Existing: does != creates, OldCopy: f.oldCopy, Fatal: s.exitAfter})
 	switch {
@@ -235,20 +236,15 @@ type ledgerAccess struct {
 	store ledger.Store
 	// client is set if a server has the ledger: it is read and written through the server.
 	client *remote.Client
-	// export is the path of an export, which is only read.
-	export string
+	// export is the file of an export, which is only read.
+	export *os.File
 }
 
 func (a *ledgerAccess) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
-	if a.export == "" {
+	if a.export == nil {
 		return ledger.Search(ctx, a.store, q, each)
 	}
-	in, err := os.Open(a.export)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	_, err = archive.Read(in, func(_ int, rows []ledger.Change) error {
+	_, err := archive.Read(a.export, func(_ int, rows []ledger.Change) error {
 		entry, err := ledger.ReadEntry([]byte(rows[0].Key), rows[0].Value)
 		if err != nil || !q.Matches(entry) {
 			return errors.Join(err, ctx.Err())
@@ -256,21 +252,16 @@ func (a *ledgerAccess) search(ctx context.Context, q ledger.Query, each func(led
 		return errors.Join(each(entry), ctx.Err())
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", a.export, err)
+		return fmt.Errorf("%s: %w", a.export.Name(), err)
 	}
 	return nil
 }
 
 func (a *ledgerAccess) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
-	if a.export == "" {
-		return ledger.Verify(ctx, a.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
+	if a.export != nil {
+		return archive.Verify(ctx, a.export, progress)
 	}
-	in, err := os.Open(a.export)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = in.Close() }()
-	return archive.Verify(ctx, in, progress)
+	return ledger.Verify(ctx, a.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
 }
 
 // release returns the allocation, and whether it is released; otherwise the server releases it at its start.
@@ -284,8 +275,8 @@ func (a *ledgerAccess) release(ctx context.Context, owner network.Owner) (held n
 }
 
 func (a *ledgerAccess) close() error {
-	if a.store == nil {
-		return nil
+	if a.export != nil {
+		return a.export.Close()
 	}
 	return a.store.Close()
 }
@@ -325,7 +316,7 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 
 // exportTo writes an export to a file, or to standard output.
 func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, leaveOut bool) (err error) {
-	if a.export != "" {
+	if a.export != nil {
 		return errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
 	}
 	progress := newMeter(s, "row")
