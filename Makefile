@@ -240,6 +240,7 @@ check-format: ## Check that every file is formatted.
 	@$(TOOLS) golangci-lint
 	@echo '==> format'
 	$(LINT) fmt --diff
+	@! git grep -nE '^.{121,}$$' -- 'test/*.go' || { echo 'lines of tests have at most 120 columns' >&2; false; }
 
 check-generated: ## Check that generated files are current.
 	@echo '==> generated files'

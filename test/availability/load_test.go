@@ -154,7 +154,8 @@ func (l *load) none() {
 	GinkgoHelper()
 	webhook, others := l.failures()
 	refused := errors.Join(l.b.refusals()...)
-	Expect(errors.Join(slices.Concat(webhook, others)...)).NotTo(HaveOccurred(), "failures of calls; refused connections: %v", refused)
+	Expect(errors.Join(slices.Concat(webhook, others)...)).NotTo(HaveOccurred(),
+		"failures of calls; refused connections: %v", refused)
 }
 
 // manager is a kube-controller-manager as gardenlet would write it, without the profile's values.

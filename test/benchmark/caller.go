@@ -80,7 +80,8 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 
 // repeat calls from several goroutines until the window is over, and passes the duration of each call to took. It
 // returns the number of answered calls and their total time.
-func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Duration, took func(time.Duration)) (int64, time.Duration, error) {
+func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Duration,
+	took func(time.Duration)) (int64, time.Duration, error) {
 	var (
 		group  sync.WaitGroup
 		count  atomic.Int64

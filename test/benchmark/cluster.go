@@ -83,7 +83,8 @@ func grow(raw []byte) ([]byte, error) {
 }
 
 // Get implements client.Reader.
-func (s *seedCache) Get(_ context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+func (s *seedCache) Get(_ context.Context, key client.ObjectKey, into client.Object,
+	options ...client.GetOption) error {
 	store, ok := s.stores[reflect.TypeOf(into)]
 	if !ok {
 		return fmt.Errorf("no informer for %T", into)

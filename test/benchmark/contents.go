@@ -30,7 +30,8 @@ func (g group) anotherEachTime(ctx context.Context, s server, folder string) (*r
 		return nil, err
 	}
 	raw = bytes.TrimSpace(raw)
-	r := &row{name: g.paths[0].name + ", " + g.name + ", edits, another content each time", path: g.paths[0].path, patches: true}
+	r := &row{name: g.paths[0].name + ", " + g.name + ", edits, another content each time", path: g.paths[0].path,
+		patches: true}
 	for i := range contents {
 		object, err := otherContent(raw, i)
 		if err != nil {
@@ -56,11 +57,13 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 	if err := unit.ReplaceText(strings.Replace(text, "--v=2", fmt.Sprintf("%s%09d", level, number), 1)); err != nil {
 		return nil, err
 	}
-	content, err := document.ContentOf(spec.Get("files").ItemWith("path", "/var/lib/kubelet/config/kubelet").Find("content", "inline"))
+	content, err := document.ContentOf(spec.Get("files").ItemWith("path",
+		"/var/lib/kubelet/config/kubelet").Find("content", "inline"))
 	if err != nil {
 		return nil, err
 	}
-	err = content.SetText(bytes.Replace(content.Text(), []byte("maxPods: 110"), fmt.Appendf(nil, "maxPods: %d", number), 1))
+	err = content.SetText(bytes.Replace(content.Text(), []byte("maxPods: 110"), fmt.Appendf(nil, "maxPods: %d", number),
+		1))
 	return d.Bytes(), err
 }
 

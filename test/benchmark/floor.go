@@ -19,7 +19,8 @@ func addFloors(mux *http.ServeMux) {
 	const answer = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":%q,"allowed":true}}`
 	mux.HandleFunc("/f0", apart.Floor(answer, func([]byte) (string, error) { return "0", nil }))
 	mux.HandleFunc("/f1", apart.Floor(answer, apart.UID))
-	mux.Handle("/f2", &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
+	mux.Handle("/f2", &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context,
+		admission.Request) admission.Response {
 		return admission.Allowed("")
 	})})
 }

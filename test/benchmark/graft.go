@@ -59,9 +59,10 @@ func guarded(handler *webhook.Handler) http.Handler {
 		BodyBytes: handler.MaxReviewBytes, BodiesBytes: 64 << 20, Patience: handler.Timeout, BodyTimeout: serving.BodyTimeout,
 	}, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := guard.Serve(w, r, handler.MaxReviewBytes, func(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-			handler.ServeHTTP(w, r.WithContext(ctx))
-		}); err != nil {
+		if err := guard.Serve(w, r, handler.MaxReviewBytes,
+			func(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+				handler.ServeHTTP(w, r.WithContext(ctx))
+			}); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})

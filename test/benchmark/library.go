@@ -38,7 +38,8 @@ func addLibrary(mux *http.ServeMux, cluster *seedCache) error {
 		mutator := genericmutator.NewMutator(mgr, e, oscutils.NewUnitSerializer(), kubelet.NewConfigCodec(codec), codec,
 			logr.Discard())
 		handler, err := extensionswebhook.NewBuilder(mgr, logr.Discard()).WithMutator(mutator,
-			extensionswebhook.Type{Obj: &appsv1.Deployment{}}, extensionswebhook.Type{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}).Build()
+			extensionswebhook.Type{Obj: &appsv1.Deployment{}},
+			extensionswebhook.Type{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}).Build()
 		if err != nil {
 			return err
 		}
@@ -65,7 +66,8 @@ type ensurer struct {
 }
 
 // EnsureKubeAPIServerDeployment implements genericmutator.Ensurer.
-func (e *ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+func (e *ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d,
+	_ *appsv1.Deployment) error {
 	gates, region := true, "region-1"
 	if e.reads {
 		cluster, err := gctx.GetCluster(ctx)
@@ -132,7 +134,8 @@ func (e *ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscont
 }
 
 // EnsureAdditionalFiles implements genericmutator.Ensurer.
-func (e *ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebhook.GardenContext, files, _ *[]extensionsv1alpha1.File) error {
+func (e *ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebhook.GardenContext, files,
+	_ *[]extensionsv1alpha1.File) error {
 	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
 		Path: "/etc/cloud/region", Permissions: ptr.To(uint32(0o644)),
 		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "region-1\n"}},

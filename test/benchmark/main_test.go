@@ -99,7 +99,8 @@ func readable(t testing.TB, raw []byte) any {
 		if each := each.(map[string]any); each["name"] == "kubelet.service" {
 			options, err := unit.DeserializeOptions(strings.NewReader(each["content"].(string)))
 			must(t, err)
-			slices.SortStableFunc(options, func(a, b *unit.UnitOption) int { return strings.Compare(a.Section+a.Name, b.Section+b.Name) })
+			slices.SortStableFunc(options,
+				func(a, b *unit.UnitOption) int { return strings.Compare(a.Section+a.Name, b.Section+b.Name) })
 			for _, option := range options {
 				words := strings.Fields(strings.ReplaceAll(option.Value, "\\\n", " "))
 				option.Value = strings.Join(slices.Sorted(slices.Values(words)), " ")

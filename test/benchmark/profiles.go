@@ -60,7 +60,8 @@ func moreRules(count int) []byte {
 		`cloudProfile.type != shoot.provider`,
 		`shoot.kubernetes.satisfies(">= 1.40") && shoot.region.startsWith("north-")`,
 	}
-	operations := []string{"flags: {set: {v: %d}}", "env: {set: {SIZE: %d}}", "podAnnotations: {set: {cloud.example.com/size: %d}}"}
+	operations := []string{"flags: {set: {v: %d}}", "env: {set: {SIZE: %d}}",
+		"podAnnotations: {set: {cloud.example.com/size: %d}}"}
 	var out bytes.Buffer
 	for i := range count {
 		fmt.Fprintf(&out, "  - "+operations[i%len(operations)]+"\n    when: ${ %s }\n", i, conditions[i%len(conditions)])

@@ -79,7 +79,8 @@ func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp
 				return nil, err
 			}
 			// The floor of this row receives the same bodies in turn.
-			another.floor = &row{name: f1.name + ", another content each time", path: f1.path, body: another.body, others: another.others}
+			another.floor = &row{name: f1.name + ", another content each time", path: f1.path, body: another.body,
+				others: another.others}
 			rows = append(rows, another.floor)
 			candidates = append(candidates, another)
 		}
@@ -180,7 +181,8 @@ func (g group) review(object, old []byte) ([]byte, error) {
 			RequestResource: &resource,
 			Name:            u.GetName(), Namespace: u.GetNamespace(), Operation: admissionv1.Update,
 			Object: runtime.RawExtension{Raw: object}, OldObject: runtime.RawExtension{Raw: old}, DryRun: ptr.To(false),
-			Options: runtime.RawExtension{Raw: []byte(`{"kind":"PatchOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"gardenlet"}`)},
+			Options: runtime.RawExtension{Raw: []byte(`{"kind":"PatchOptions","apiVersion":"meta.k8s.io/v1",` +
+				`"fieldManager":"gardenlet"}`)},
 		},
 	})
 }

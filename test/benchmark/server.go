@@ -39,6 +39,7 @@ func serve(ctx context.Context, folder string) error {
 	}
 	return apart.Serve(ctx, os.Stdin, os.Stdout, &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13,
+			NextProtos: []string{"http/1.1"}},
 	})
 }

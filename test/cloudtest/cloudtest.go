@@ -43,9 +43,11 @@ func RunChoosing(t *testing.T, open func(t *testing.T) cloud.Cloud) {
 func run(t *testing.T, chooses bool, open func(t *testing.T) cloud.Cloud) {
 	t.Helper()
 	for name, test := range map[string]func(*suite){
-		"bind again": (*suite).bindAgain, "unbind again": (*suite).unbindAgain, "unbind an unknown allocation": (*suite).unbindUnknown,
+		"bind again": (*suite).bindAgain, "unbind again": (*suite).unbindAgain,
+		"unbind an unknown allocation":  (*suite).unbindUnknown,
 		"unbind after a lost answer":    (*suite).unbindBlind,
-		"owners get different bindings": (*suite).ownersApart, "owner returns after a release": (*suite).comeAgain, "late release": (*suite).lateRelease,
+		"owners get different bindings": (*suite).ownersApart, "owner returns after a release": (*suite).comeAgain,
+		"late release":      (*suite).lateRelease,
 		"context has ended": (*suite).endedContext, "many owners": (*suite).manyOwners,
 	} {
 		t.Run(name, func(t *testing.T) { test(&suite{T: t, Cloud: open(t), chooses: chooses}) })
@@ -62,11 +64,13 @@ type suite struct {
 // allocation returns the intent of an owner as the ledger has it before the cloud is called.
 func (s *suite) allocation(number int) network.Allocation {
 	a := network.Allocation{
-		Owner: network.Owner{Contract: "cloudtest", Key: fmt.Sprintf("claim-%d/pci-0000-27-00-%d", number, number%8)}, Pool: "pool", State: network.Intended,
+		Owner: network.Owner{Contract: "cloudtest",
+			Key: fmt.Sprintf("claim-%d/pci-0000-27-00-%d", number, number%8)}, Pool: "pool", State: network.Intended,
 		Since: time.Unix(1_000_000_000+int64(number), 0).UTC(),
 		MAC:   network.HardwareAddr{2, 0, 0, 0, 0, byte(number)},
 		Holder: network.Holder{
-			Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", number), UID: fmt.Sprintf("uid-%d", number), Node: "worker-1",
+			Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", number), UID: fmt.Sprintf("uid-%d",
+				number), Node: "worker-1",
 		},
 	}
 	if !s.chooses {

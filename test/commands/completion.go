@@ -40,14 +40,16 @@ func BashCompletion() Interactive {
 	}
 }
 
-const bashSetup = `bind 'set enable-bracketed-paste off'; bind 'set show-all-if-ambiguous on'; bind 'set page-completions off'; ` +
+const bashSetup = `bind 'set enable-bracketed-paste off'; bind 'set show-all-if-ambiguous on'; ` +
+	"bind 'set page-completions off'; " +
 	`bind 'set completion-query-items 0'; bind 'set bell-style none'; . <(graft completion bash); PS1='ready> '`
 
 // Zsh returns zsh with its own completion system enabled.
 func Zsh() Interactive {
 	return Interactive{
 		Name: "zsh", Command: []string{"zsh", "-f", "-i"},
-		Setup: `unsetopt beep prompt_cr prompt_sp; autoload -U compinit; compinit -u -D; zstyle ':completion:*' menu no; LISTMAX=1000; ` +
+		Setup: `unsetopt beep prompt_cr prompt_sp; autoload -U compinit; compinit -u -D; ` +
+			`zstyle ':completion:*' menu no; LISTMAX=1000; ` +
 			`source <(graft completion zsh); PS1='ready> '`,
 	}
 }
@@ -85,8 +87,8 @@ func Completions(path string) ([]Completion, error) {
 	return out, nil
 }
 
-// Complete starts the shell in a folder, types the line, presses the tab key twice, and waits until the screen shows all
-// expected completions. It returns the screen.
+// Complete starts the shell in a folder, types the line, presses the tab key twice, and waits until the screen shows
+// all expected completions. It returns the screen.
 func (i Interactive) Complete(ctx context.Context, folder, bin string, c Completion) (screen string, err error) {
 	command := exec.CommandContext(ctx, i.Command[0], i.Command[1:]...)
 	command.Dir = folder

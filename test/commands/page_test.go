@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-const page = "# Page\n\n```sh\nmake start\n```\n\n1. One:\n\n   ```yaml a/b.yaml\n   a: 1\n     b\n   ```\n````\n```\n````\n"
+const page = "# Page\n\n```sh\nmake start\n```\n\n1. One:\n\n   ```yaml a/b.yaml\n   a: 1\n     b\n   " +
+	"```\n````\n```\n````\n"
 
 func TestBlocks(t *testing.T) {
 	got, err := Blocks(page)
@@ -42,7 +43,8 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Step{
-		{Command: "graft lint \\\n  a.yaml\n", Shown: "$ graft lint \\\n  a.yaml\n", Want: "a.yaml:1:1: no\n\nlast\n", Status: true},
+		{Command: "graft lint \\\n  a.yaml\n", Shown: "$ graft lint \\\n  a.yaml\n",
+			Want: "a.yaml:1:1: no\n\nlast\n", Status: true},
 		{Command: "echo $?\n", Shown: "$ echo $?\n", Want: "1\n"},
 		{Command: "cat <<EOF\nx\nEOF\n", Shown: "$ cat <<EOF\n> x\n> EOF\n", Want: "x\n"},
 	}

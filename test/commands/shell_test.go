@@ -40,7 +40,9 @@ func TestShell(t *testing.T) {
 		t.Errorf("in the background: %v, %v", shell.left, err)
 	}
 	shell.Close()
-	if output, _, _ := shell.Run(t.Context(), "sleep 0.1; kill -0 $(cat pid) 2>/dev/null && cat /proc/$(cat pid)/stat"); strings.Contains(output, "sleep") && !strings.Contains(output, ") Z ") {
+	if output, _, _ := shell.Run(t.Context(),
+		"sleep 0.1; kill -0 $(cat pid) 2>/dev/null && cat /proc/$(cat pid)/stat"); strings.Contains(output, "sleep") &&
+		!strings.Contains(output, ") Z ") {
 		t.Errorf("a background process survived the shell: %s", output)
 	}
 	output, err := shell.RunUntil(t.Context(), `bash -c 'trap "echo bye; exit 0" INT; echo ready; sleep 100 & wait'`,

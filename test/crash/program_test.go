@@ -91,7 +91,8 @@ clouds:
   lan: {cni: {configuration: lan}}
 pools:
   lan: {cloud: lan, quarantine: 0s, exclusive: true}
-  fabric: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.24]}], cloud: fabric, quarantine: 0s, exclusive: true}
+  fabric: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.24]}],
+    cloud: fabric, quarantine: 0s, exclusive: true}
   plain: {subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.24]}], exclusive: true}
   vpc:
     subnets:

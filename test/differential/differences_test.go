@@ -53,11 +53,12 @@ var differences = slices.Concat(flagDifferences, fieldDifferences, nodeDifferenc
 // The command lines of containers.
 var flagDifferences = []difference{
 	{
-		name:    "kube-apiserver: flags in args are not found",
-		library: "Helpers search `command`; the flags are in `args` since Gardener v1.76. Removed flags stay, merged ones are duplicated.",
-		engine:  "Both lists are one command line.",
-		why:     "The edits take effect.",
-		target:  sample.TargetKubeAPIServer, aspect: flags, place: "^container kube-apiserver$",
+		name: "kube-apiserver: flags in args are not found",
+		library: "Helpers search `command`; the flags are in `args` since Gardener v1.76. Removed flags stay, merged ones " +
+			"are duplicated.",
+		engine: "Both lists are one command line.",
+		why:    "The edits take effect.",
+		target: sample.TargetKubeAPIServer, aspect: flags, place: "^container kube-apiserver$",
 		gardener:  `^(--cloud-provider=openstack\n--feature-gates=Other=false\n)?--feature-gates=VolumeAttributesClass=true$`,
 		graft:     `^(--feature-gates=Other=false,VolumeAttributesClass=true)?$`,
 		onSamples: true,
@@ -152,7 +153,8 @@ var fieldDifferences = []difference{
 		library: "Volumes get no reference annotation.",
 		engine:  "The annotations are added.",
 		why:     "Gardener does not collect a Secret in use.",
-		target:  sample.TargetKubeAPIServer, aspect: field, place: `metadata\.annotations\.reference\.resources\.gardener\.cloud/secret-`,
+		target:  sample.TargetKubeAPIServer, aspect: field,
+		place:    `metadata\.annotations\.reference\.resources\.gardener\.cloud/secret-`,
 		gardener: `^$`, graft: `^cloudprovider$`,
 		onSamples: true,
 		input:     input{target: sample.TargetKubeAPIServer},
@@ -209,7 +211,8 @@ var fieldDifferences = []difference{
 		engine:  "The given fields are set.",
 		why:     "Webhooks do not undo each other.",
 		target:  sample.TargetMachineControllerManager, aspect: field,
-		place:    `^spec\.template\.spec\.containers\[machine-controller-manager-provider-openstack\]\.terminationMessagePath$`,
+		place: `^spec\.template\.spec\.containers\[machine-controller-manager-provider-openstack\]` +
+			`\.terminationMessagePath$`,
 		gardener: `^$`, graft: `^/dev/termination-log$`,
 		input: input{
 			target: sample.TargetMachineControllerManager,
@@ -225,7 +228,8 @@ var fieldDifferences = []difference{
 		engine:  "The given fields are set.",
 		why:     "Existing limits stay.",
 		target:  sample.TargetMachineControllerManagerVPA, aspect: field,
-		place:    `^spec\.resourcePolicy\.containerPolicies\[machine-controller-manager-provider-openstack\]\.minAllowed\.memory$`,
+		place: `^spec\.resourcePolicy\.containerPolicies\[machine-controller-manager-provider-openstack\]` +
+			`\.minAllowed\.memory$`,
 		gardener: `^$`, graft: `^64Mi$`,
 		input: input{
 			target: sample.TargetMachineControllerManagerVPA,
@@ -385,7 +389,8 @@ var nodeDifferences = []difference{
 			target: sample.TargetOperatingSystemConfig,
 			edit: appendTo([]string{"spec", "files"}, map[string]any{
 				"path": "/opt/bin/cloud-agent", "permissions": 493,
-				"content": map[string]any{"imageRef": map[string]any{"image": "registry.example.com/cloud-agent:v0", "filePathInImage": "/cloud-agent"}},
+				"content": map[string]any{"imageRef": map[string]any{"image": "registry.example.com/cloud-agent:v0",
+					"filePathInImage": "/cloud-agent"}},
 			}),
 		},
 	},
@@ -415,9 +420,12 @@ var same = map[string]input{
 			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}},
 		}}, "metadata", "managedFields"),
 	},
-	"an unknown field of a Deployment":             {target: sample.TargetKubeScheduler, kept: `"ofTomorrow":"a field"`, edit: set("a field", "spec", "ofTomorrow")},
-	"an unknown field of a container":              {target: sample.TargetKubeScheduler, kept: `"ofTomorrow":"a field"`, edit: inContainer(set("a field", "ofTomorrow"))},
-	"an unknown field of an OperatingSystemConfig": {target: sample.TargetOperatingSystemConfig, kept: `"ofTomorrow":"a field"`, edit: set("a field", "spec", "ofTomorrow")},
+	"an unknown field of a Deployment": {target: sample.TargetKubeScheduler, kept: `"ofTomorrow":"a field"`,
+		edit: set("a field", "spec", "ofTomorrow")},
+	"an unknown field of a container": {target: sample.TargetKubeScheduler, kept: `"ofTomorrow":"a field"`,
+		edit: inContainer(set("a field", "ofTomorrow"))},
+	"an unknown field of an OperatingSystemConfig": {target: sample.TargetOperatingSystemConfig,
+		kept: `"ofTomorrow":"a field"`, edit: set("a field", "spec", "ofTomorrow")},
 	"a volume of the older generation": {
 		target: sample.TargetKubeControllerManager,
 		edit: appendTo(slices.Concat(podSpec, []string{"volumes"}),

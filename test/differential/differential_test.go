@@ -73,7 +73,8 @@ func compareGarden(t *testing.T, version string, changed, seen map[string]bool) 
 		t.Fatal(err)
 	}
 	compareObjects(t, newSides(t, options, changed), objects, seen, targets)
-	want := []string{sample.TargetETCDEvents, sample.TargetETCDMain, sample.TargetKubeAPIServer, sample.TargetKubeControllerManager}
+	want := []string{sample.TargetETCDEvents, sample.TargetETCDMain, sample.TargetKubeAPIServer,
+		sample.TargetKubeControllerManager}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(targets))); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}

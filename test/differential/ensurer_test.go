@@ -45,7 +45,8 @@ func attributesClass(ctx context.Context, gctx extensionscontextwebhook.GardenCo
 const gate = "VolumeAttributesClass=true"
 
 // EnsureKubeAPIServerDeployment edits some flags in args and the rest in command, as extensions do.
-func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d,
+	_ *appsv1.Deployment) error {
 	if d.Name == "virtual-garden-kube-apiserver" {
 		c := extensionswebhook.ContainerWithName(d.Spec.Template.Spec.Containers, "kube-apiserver")
 		c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--runtime-config=",
@@ -78,7 +79,8 @@ func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensio
 		Name: "cloudprovider", MountPath: "/etc/cloud", ReadOnly: true,
 	})
 	pod.Spec.Volumes = extensionswebhook.EnsureVolumeWithName(pod.Spec.Volumes, corev1.Volume{
-		Name: "cloudprovider", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cloudprovider"}},
+		Name:         "cloudprovider",
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "cloudprovider"}},
 	})
 	c.Env = extensionswebhook.EnsureEnvVarWithName(c.Env, corev1.EnvVar{Name: "REGION", Value: cluster.Shoot.Spec.Region})
 	pod.Annotations = extensionswebhook.EnsureAnnotationOrLabel(pod.Annotations, "checksum/cloud", "0123456789abcdef")
@@ -87,7 +89,8 @@ func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensio
 
 // EnsureKubeControllerManagerDeployment sets --allocate-node-cidrs by removing and appending it, as the extension for
 // AWS does.
-func (*ensurer) EnsureKubeControllerManagerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+func (*ensurer) EnsureKubeControllerManagerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext,
+	d, _ *appsv1.Deployment) error {
 	pod := &d.Spec.Template
 	c := extensionswebhook.ContainerWithName(pod.Spec.Containers, "kube-controller-manager")
 	if d.Name == "virtual-garden-kube-controller-manager" {
@@ -108,15 +111,18 @@ func (*ensurer) EnsureKubeControllerManagerDeployment(ctx context.Context, gctx 
 }
 
 // EnsureKubeSchedulerDeployment implements genericmutator.Ensurer.
-func (*ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+func (*ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d,
+	_ *appsv1.Deployment) error {
 	pod := &d.Spec.Template
 	pod.Labels = extensionswebhook.EnsureAnnotationOrLabel(pod.Labels, "injected-by", "provider")
 	return ensureGate(ctx, gctx, extensionswebhook.ContainerWithName(pod.Spec.Containers, "kube-scheduler"))
 }
 
 // EnsureClusterAutoscalerDeployment implements genericmutator.Ensurer.
-func (*ensurer) EnsureClusterAutoscalerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
-	return ensureGate(ctx, gctx, extensionswebhook.ContainerWithName(d.Spec.Template.Spec.Containers, "cluster-autoscaler"))
+func (*ensurer) EnsureClusterAutoscalerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d,
+	_ *appsv1.Deployment) error {
+	return ensureGate(ctx, gctx,
+		extensionswebhook.ContainerWithName(d.Spec.Template.Spec.Containers, "cluster-autoscaler"))
 }
 
 func ensureGate(ctx context.Context, gctx extensionscontextwebhook.GardenContext, c *corev1.Container) error {
@@ -128,7 +134,8 @@ func ensureGate(ctx context.Context, gctx extensionscontextwebhook.GardenContext
 }
 
 // EnsureMachineControllerManagerDeployment implements genericmutator.Ensurer.
-func (*ensurer) EnsureMachineControllerManagerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+func (*ensurer) EnsureMachineControllerManagerDeployment(ctx context.Context,
+	gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
 	cluster, err := gctx.GetCluster(ctx)
 	if err != nil {
 		return err
@@ -138,27 +145,32 @@ func (*ensurer) EnsureMachineControllerManagerDeployment(ctx context.Context, gc
 	c.Command = extensionswebhook.EnsureStringWithPrefix(c.Command, "--kube-api-qps=", "200")
 	pod.Containers = extensionswebhook.EnsureContainerWithName(pod.Containers,
 		machinecontrollermanager.ProviderSidecarContainer(
-			cluster.Shoot, d.Namespace, "provider-openstack", "registry.example.com/machine-controller-manager-provider-openstack:v1"))
+			cluster.Shoot, d.Namespace, "provider-openstack",
+			"registry.example.com/machine-controller-manager-provider-openstack:v1"))
 	return nil
 }
 
 // EnsureMachineControllerManagerVPA implements genericmutator.Ensurer.
-func (*ensurer) EnsureMachineControllerManagerVPA(_ context.Context, _ extensionscontextwebhook.GardenContext, v, _ *vpaautoscalingv1.VerticalPodAutoscaler) error {
+func (*ensurer) EnsureMachineControllerManagerVPA(_ context.Context, _ extensionscontextwebhook.GardenContext, v,
+	_ *vpaautoscalingv1.VerticalPodAutoscaler) error {
 	if v.Spec.ResourcePolicy == nil {
 		v.Spec.ResourcePolicy = &vpaautoscalingv1.PodResourcePolicy{}
 	}
 	v.Spec.ResourcePolicy.ContainerPolicies = extensionswebhook.EnsureVPAContainerResourcePolicyWithName(
-		v.Spec.ResourcePolicy.ContainerPolicies, machinecontrollermanager.ProviderSidecarVPAContainerPolicy("provider-openstack"))
+		v.Spec.ResourcePolicy.ContainerPolicies,
+		machinecontrollermanager.ProviderSidecarVPAContainerPolicy("provider-openstack"))
 	return nil
 }
 
 // EnsureVPNSeedServerDeployment implements genericmutator.Ensurer.
-func (*ensurer) EnsureVPNSeedServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
+func (*ensurer) EnsureVPNSeedServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d,
+	_ *appsv1.Deployment) error {
 	return ensureNodeNetwork(ctx, gctx, &d.Spec.Template.Spec)
 }
 
 // EnsureVPNSeedServerStatefulSet implements genericmutator.Ensurer.
-func (*ensurer) EnsureVPNSeedServerStatefulSet(ctx context.Context, gctx extensionscontextwebhook.GardenContext, s, _ *appsv1.StatefulSet) error {
+func (*ensurer) EnsureVPNSeedServerStatefulSet(ctx context.Context, gctx extensionscontextwebhook.GardenContext, s,
+	_ *appsv1.StatefulSet) error {
 	return ensureNodeNetwork(ctx, gctx, &s.Spec.Template.Spec)
 }
 
@@ -174,7 +186,8 @@ func ensureNodeNetwork(ctx context.Context, gctx extensionscontextwebhook.Garden
 }
 
 // EnsureETCD implements genericmutator.Ensurer.
-func (*ensurer) EnsureETCD(_ context.Context, _ extensionscontextwebhook.GardenContext, e, _ *druidcorev1alpha1.Etcd) error {
+func (*ensurer) EnsureETCD(_ context.Context, _ extensionscontextwebhook.GardenContext, e,
+	_ *druidcorev1alpha1.Etcd) error {
 	capacity := resource.MustParse("20Gi")
 	if e.Name == "etcd-main" {
 		capacity = resource.MustParse("50Gi")
@@ -217,7 +230,8 @@ func (*ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscontex
 }
 
 // EnsureKubernetesGeneralConfiguration replaces a setting in place, or appends it.
-func (*ensurer) EnsureKubernetesGeneralConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext, settings, _ *string) error {
+func (*ensurer) EnsureKubernetesGeneralConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext,
+	settings, _ *string) error {
 	lines := strings.Split(strings.TrimSuffix(*settings, "\n"), "\n")
 	lines = extensionswebhook.EnsureStringWithPrefix(lines, "net.core.somaxconn = ", "65535")
 	lines = extensionswebhook.EnsureStringWithPrefix(lines, "net.ipv4.neigh.default.gc_thresh1 = ", "0")
@@ -226,7 +240,8 @@ func (*ensurer) EnsureKubernetesGeneralConfiguration(_ context.Context, _ extens
 }
 
 // EnsureAdditionalFiles implements genericmutator.Ensurer.
-func (*ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebhook.GardenContext, files, _ *[]extensionsv1alpha1.File) error {
+func (*ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebhook.GardenContext, files,
+	_ *[]extensionsv1alpha1.File) error {
 	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
 		Path: "/opt/bin/update-resolv-conf.sh", Permissions: ptr.To[uint32](0o755),
 		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{
@@ -235,7 +250,8 @@ func (*ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebh
 	})
 	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
 		Path: "/var/lib/cloud/credentials", Permissions: ptr.To[uint32](0o600),
-		Content: extensionsv1alpha1.FileContent{SecretRef: &extensionsv1alpha1.FileContentSecretRef{Name: "cloudprovider", DataKey: "credentials"}},
+		Content: extensionsv1alpha1.FileContent{SecretRef: &extensionsv1alpha1.FileContentSecretRef{Name: "cloudprovider",
+			DataKey: "credentials"}},
 	})
 	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
 		Path: "/opt/bin/cloud-agent",
@@ -247,10 +263,12 @@ func (*ensurer) EnsureAdditionalFiles(_ context.Context, _ extensionscontextwebh
 }
 
 // EnsureAdditionalUnits implements genericmutator.Ensurer.
-func (*ensurer) EnsureAdditionalUnits(_ context.Context, _ extensionscontextwebhook.GardenContext, units, _ *[]extensionsv1alpha1.Unit) error {
+func (*ensurer) EnsureAdditionalUnits(_ context.Context, _ extensionscontextwebhook.GardenContext, units,
+	_ *[]extensionsv1alpha1.Unit) error {
 	extensionswebhook.AppendUniqueUnit(units, extensionsv1alpha1.Unit{
 		Name: "update-resolv-conf.service", Enable: ptr.To(true), Command: ptr.To(extensionsv1alpha1.CommandStart),
-		Content: ptr.To("[Unit]\nDescription=Write the resolv.conf of the kubelet\n\n[Service]\nExecStart=/opt/bin/update-resolv-conf.sh\n"),
+		Content: ptr.To("[Unit]\nDescription=Write the resolv.conf of the " +
+			"kubelet\n\n[Service]\nExecStart=/opt/bin/update-resolv-conf.sh\n"),
 	})
 	containerd := extensionswebhook.UnitWithName(*units, "containerd.service")
 	if containerd == nil {
@@ -269,7 +287,8 @@ func (*ensurer) EnsureAdditionalUnits(_ context.Context, _ extensionscontextwebh
 }
 
 // EnsureCRIConfig implements genericmutator.Ensurer.
-func (*ensurer) EnsureCRIConfig(_ context.Context, _ extensionscontextwebhook.GardenContext, cri, _ *extensionsv1alpha1.CRIConfig) error {
+func (*ensurer) EnsureCRIConfig(_ context.Context, _ extensionscontextwebhook.GardenContext, cri,
+	_ *extensionsv1alpha1.CRIConfig) error {
 	if cri != nil && cri.Containerd != nil {
 		cri.Containerd.SandboxImage = "registry.example.com/pause:3.10"
 	}
@@ -277,7 +296,8 @@ func (*ensurer) EnsureCRIConfig(_ context.Context, _ extensionscontextwebhook.Ga
 }
 
 // EnsureAdditionalProvisionFiles implements genericmutator.Ensurer.
-func (*ensurer) EnsureAdditionalProvisionFiles(_ context.Context, _ extensionscontextwebhook.GardenContext, files, _ *[]extensionsv1alpha1.File) error {
+func (*ensurer) EnsureAdditionalProvisionFiles(_ context.Context, _ extensionscontextwebhook.GardenContext, files,
+	_ *[]extensionsv1alpha1.File) error {
 	*files = extensionswebhook.EnsureFileWithPath(*files, extensionsv1alpha1.File{
 		Path: "/opt/bin/first-boot.sh", Permissions: ptr.To[uint32](0o755),
 		Content: extensionsv1alpha1.FileContent{Inline: &extensionsv1alpha1.FileContentInline{Data: "#!/bin/sh\n"}},
@@ -286,7 +306,8 @@ func (*ensurer) EnsureAdditionalProvisionFiles(_ context.Context, _ extensionsco
 }
 
 // EnsureAdditionalProvisionUnits implements genericmutator.Ensurer.
-func (*ensurer) EnsureAdditionalProvisionUnits(_ context.Context, _ extensionscontextwebhook.GardenContext, units, _ *[]extensionsv1alpha1.Unit) error {
+func (*ensurer) EnsureAdditionalProvisionUnits(_ context.Context, _ extensionscontextwebhook.GardenContext, units,
+	_ *[]extensionsv1alpha1.Unit) error {
 	extensionswebhook.AppendUniqueUnit(units, extensionsv1alpha1.Unit{
 		Name: "first-boot.service", Content: ptr.To("[Service]\nExecStart=/opt/bin/first-boot.sh\n"),
 	})

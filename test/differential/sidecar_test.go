@@ -62,7 +62,8 @@ func TestSidecar(t *testing.T) {
 			shoot.Spec.Kubernetes.Version, shoot.Spec.Provider = "1.33.5",
 				gardencorev1beta1.Provider{Type: "acme", Workers: test.workers}
 
-			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager", Namespace: test.namespace}}
+			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager",
+				Namespace: test.namespace}}
 			deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "machine-controller-manager"}}
 			admitSidecar(t, shoot, deployment, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 			want := machinecontrollermanager.ProviderSidecarContainer(shoot, test.namespace, "provider-acme",
@@ -71,9 +72,12 @@ func TestSidecar(t *testing.T) {
 				t.Errorf("the container (-Gardener +Graft):\n%s", diff)
 			}
 
-			vpa := &vpaautoscalingv1.VerticalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager-vpa", Namespace: test.namespace}}
-			admitSidecar(t, shoot, vpa, schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"})
-			policies := []vpaautoscalingv1.ContainerResourcePolicy{machinecontrollermanager.ProviderSidecarVPAContainerPolicy("provider-acme")}
+			vpa := &vpaautoscalingv1.VerticalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager-vpa",
+				Namespace: test.namespace}}
+			admitSidecar(t, shoot, vpa,
+				schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"})
+			policies := []vpaautoscalingv1.ContainerResourcePolicy{
+				machinecontrollermanager.ProviderSidecarVPAContainerPolicy("provider-acme")}
 			if diff := cmp.Diff(policies, vpa.Spec.ResourcePolicy.ContainerPolicies); diff != "" {
 				t.Errorf("the policy (-Gardener +Graft):\n%s", diff)
 			}

@@ -71,7 +71,8 @@ func newSides(t *testing.T, options sample.Options, changed map[string]bool) *si
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &sides{handler: newHandler(t, cluster), program: newProgram(t), facts: &facts.Static{Facts: found}, changed: changed}
+	return &sides{handler: newHandler(t, cluster), program: newProgram(t), facts: &facts.Static{Facts: found},
+		changed: changed}
 }
 
 // newHandler is the handler of an extension that is built on Gardener's library.
@@ -126,7 +127,8 @@ func newProgram(t *testing.T) *mutation.Program {
 
 // labelled is the object selector with which extensions register the webhook for the shoot's provider. That for the
 // seed's provider, which mutates the Etcds, has none.
-var labelled = labels.SelectorFromSet(labels.Set{v1beta1constants.LabelExtensionProviderMutatedByControlplaneWebhook: "true"})
+var labelled = labels.SelectorFromSet(labels.Set{
+	v1beta1constants.LabelExtensionProviderMutatedByControlplaneWebhook: "true"})
 
 // gardener sends the object to the handler of Gardener's library and applies its patch, as an API server does.
 func (s *sides) gardener(t *testing.T, o subject) outcome {

@@ -73,7 +73,8 @@ func (k *controlPlane) live(object map[string]any, status map[string]any) map[st
 	for _, cluster := range k.clusters {
 		copied := desired[cluster]
 		if k.asks(object, interpreter.Retain) {
-			copied = k.patched(copied, k.call(copied, interpreter.Request{Operation: interpreter.Retain, Observed: k.encode(copied)}).Patch)
+			copied = k.patched(copied,
+				k.call(copied, interpreter.Request{Operation: interpreter.Retain, Observed: k.encode(copied)}).Patch)
 		}
 		copied["status"] = status
 		observed = append(observed, copied)
@@ -121,7 +122,8 @@ func TestCalls(t *testing.T) {
 		without        []interpreter.Operation
 		want           map[string]any
 	}{
-		{databaseWithSecret, `{phase: Running, readyReplicas: 2}`, false, []interpreter.Operation{interpreter.Components}, map[string]any{"phase": "Running", "readyReplicas": 4.0}},
+		{databaseWithSecret, `{phase: Running, readyReplicas: 2}`, false, []interpreter.Operation{interpreter.Components},
+			map[string]any{"phase": "Running", "readyReplicas": 4.0}},
 		{pipeline, `{phase: Running}`, true, []interpreter.Operation{
 			interpreter.Replicas, interpreter.Revise, interpreter.Dependencies, interpreter.Retain, interpreter.Status,
 			interpreter.Aggregate,
@@ -144,7 +146,8 @@ func TestCalls(t *testing.T) {
 			t.Errorf("the calls (-want +got):\n%s", diff)
 		}
 		for _, r := range callRows(t) {
-			if diff := gocmp.Diff(r.Sent, slices.Sorted(slices.Values(sent[r.Karmada]))); slices.Contains(got, string(r.Operation)) && diff != "" {
+			if diff := gocmp.Diff(r.Sent, slices.Sorted(slices.Values(sent[r.Karmada]))); slices.Contains(got,
+				string(r.Operation)) && diff != "" {
 				t.Errorf("what %s sends (-want +got):\n%s", r.Karmada, diff)
 			}
 		}

@@ -80,7 +80,8 @@ func install(t *testing.T, c *rest.Config) {
 	if err := yaml.UnmarshalStrict(configuration.Definition(), crd); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := envtest.InstallCRDs(c, envtest.CRDInstallOptions{MaxTime: time.Minute, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
+	if _, err := envtest.InstallCRDs(c,
+		envtest.CRDInstallOptions{MaxTime: time.Minute, CRDs: []*apiextensionsv1.CustomResourceDefinition{crd}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -88,7 +89,8 @@ func install(t *testing.T, c *rest.Config) {
 // agrees checks that kube-apiserver and validate agree on a list of webhooks, and reports whether both take it.
 func agrees(t *testing.T, c client.Client, webhooks any) bool {
 	t.Helper()
-	object := map[string]any{"apiVersion": configuration.APIVersion, "kind": configuration.KindExploring, "metadata": map[string]any{"name": "a"}}
+	object := map[string]any{"apiVersion": configuration.APIVersion, "kind": configuration.KindExploring,
+		"metadata": map[string]any{"name": "a"}}
 	if webhooks != nil {
 		object["webhooks"] = webhooks
 	}

@@ -220,10 +220,12 @@ func parsed(t *testing.T, text string) map[string]any {
 const (
 	database = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop}, spec: {shards: 4}}`
 	// databaseWithSecret also has the fields that the rules of its dependencies and its health read.
-	databaseWithSecret = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop, generation: 1}, spec: {shards: 4, credentials: {secretName: a}}}`
+	databaseWithSecret = `{apiVersion: acme.com/v1, kind: Database, metadata: {name: eu, namespace: shop, generation: 1},
+  spec: {shards: 4, credentials: {secretName: a}}}`
 
 	pipeline = `{apiVersion: acme.com/v1, kind: Pipeline, metadata: {name: a, namespace: shop}, spec: {workers: 4}}`
-	machines = `{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w, namespace: a}, spec: {pools: [{name: a, minimum: 4}]}}`
+	machines = `{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w, namespace: a},
+  spec: {pools: [{name: a, minimum: 4}]}}`
 	combined = `{apiVersion: acme.com/v1, kind: Queue, metadata: {name: q, namespace: shop}, spec: {workers: 4}}`
 	// combining is a profile that lint rejects. The server loads it, as releases before did.
 	combining = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -256,19 +258,26 @@ func TestPropagation(t *testing.T) {
 		calls     []string
 		want      []float64
 	}{
-		{"example, gate off", example, database, []string{"spec", "shards"}, false, true, []string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
-		{"example, gate on", example, database, []string{"spec", "shards"}, true, true, []string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
-		{"example, duplicated", example, database, []string{"spec", "shards"}, true, false, []string{"replicas", "revise 4", "revise 4"}, []float64{4, 4}},
+		{"example, gate off", example, database, []string{"spec", "shards"}, false, true,
+			[]string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
+		{"example, gate on", example, database, []string{"spec", "shards"}, true, true,
+			[]string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
+		{"example, duplicated", example, database, []string{"spec", "shards"}, true, false,
+			[]string{"replicas", "revise 4", "revise 4"}, []float64{4, 4}},
 		{"components, gate off", example, pipeline, []string{"spec", "workers"}, false, true, nil, []float64{4, 4}},
-		{"components, gate on", example, pipeline, []string{"spec", "workers"}, true, true, []string{"components"}, []float64{4, 4}},
-		{"both, gate off", loaded(t, "a.yaml", combining), combined, []string{"spec", "workers"}, false, true, []string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
-		{"both, gate on", loaded(t, "a.yaml", combining), combined, []string{"spec", "workers"}, true, true, []string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
+		{"components, gate on", example, pipeline, []string{"spec", "workers"}, true, true, []string{"components"},
+			[]float64{4, 4}},
+		{"both, gate off", loaded(t, "a.yaml", combining), combined, []string{"spec", "workers"}, false, true,
+			[]string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
+		{"both, gate on", loaded(t, "a.yaml", combining), combined, []string{"spec", "workers"}, true, true,
+			[]string{"replicas", "revise 2", "revise 2"}, []float64{2, 2}},
 		{"Worker, gate off", optional, machines, nil, false, false, []string{"replicas", "revise 4", "revise 4"}, nil},
 		{"Worker, gate on", optional, machines, nil, true, false, []string{"replicas", "revise 4", "revise 4"}, nil},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			object := parsed(t, c.object)
-			k := &controlPlane{t: t, webhook: served(t, c.documents), gate: c.gate, divided: c.divided, clusters: []string{"one", "two"}}
+			k := &controlPlane{t: t, webhook: served(t, c.documents), gate: c.gate, divided: c.divided,
+				clusters: []string{"one", "two"}}
 			members := k.propagate(object)
 			if diff := gocmp.Diff(c.calls, k.calls); diff != "" {
 				t.Errorf("the calls (-want +got):\n%s", diff)

@@ -33,14 +33,16 @@ func validate(c *configuration.Configuration) field.ErrorList {
 		errs = append(errs, configuration.ValidateClient(&w.ClientConfig, at.Child("clientConfig"))...)
 		errs = append(errs, checkTimeout(w.TimeoutSeconds, at.Child("timeoutSeconds"))...)
 		errs = append(errs, checkVersions(w.ExploreReviewVersions, at.Child("exploreReviewVersions"))...)
-		errs = append(errs, checkOne(w.FailurePolicy, []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}, at.Child("failurePolicy"))...)
+		errs = append(errs, checkOne(w.FailurePolicy, []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore},
+			at.Child("failurePolicy"))...)
 		for j, r := range w.Rules {
 			rule := at.Child("rules").Index(j)
 			errs = append(errs, checkOperations(r.Operations, exploringOperations, rule.Child("operations"))...)
 			errs = append(errs, checkSet(r.APIGroups, true, rule.Child("apiGroups"))...)
 			errs = append(errs, checkSet(r.APIVersions, false, rule.Child("apiVersions"))...)
 			errs = append(errs, checkResources(r.Resources, rule.Child("resources"))...)
-			errs = append(errs, checkOne(r.Scope, []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope},
+			errs = append(errs, checkOne(r.Scope,
+				[]admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope},
 				rule.Child("scope"))...)
 		}
 	}
@@ -77,7 +79,8 @@ func checkTimeout(seconds *int32, at *field.Path) field.ErrorList {
 	if seconds == nil || *seconds >= configuration.LeastTimeoutSeconds && *seconds <= configuration.MostTimeoutSeconds {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, *seconds, fmt.Sprintf("must be %d to %d seconds", configuration.LeastTimeoutSeconds, configuration.MostTimeoutSeconds))}
+	return field.ErrorList{field.Invalid(at, *seconds,
+		fmt.Sprintf("must be %d to %d seconds", configuration.LeastTimeoutSeconds, configuration.MostTimeoutSeconds))}
 }
 
 // checkVersions requires a supported version. Versions for newer clients may follow or precede it.

@@ -48,12 +48,14 @@ func TestArchitecture(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range regexp.MustCompile("`((?:pkg|cmd|hack|test|example)/[a-z0-9/._]+)`").FindAllStringSubmatch(page, -1) {
+	place := regexp.MustCompile("`((?:pkg|cmd|hack|test|example)/[a-z0-9/._]+)`")
+	for _, name := range place.FindAllStringSubmatch(page, -1) {
 		if _, err := os.Stat(filepath.Join(root, name[1])); err != nil {
 			t.Errorf("the page names %s: %v", name[1], err)
 		}
 	}
-	for _, name := range regexp.MustCompile("(?m)^\\| (`[a-z]+\\.go`(?:, `[a-z]+\\.go`)*) \\|").FindAllStringSubmatch(page, -1) {
+	file := regexp.MustCompile("(?m)^\\| (`[a-z]+\\.go`(?:, `[a-z]+\\.go`)*) \\|")
+	for _, name := range file.FindAllStringSubmatch(page, -1) {
 		for _, file := range strings.Split(strings.ReplaceAll(name[1], "`", ""), ", ") {
 			if _, err := os.Stat(filepath.Join(root, "pkg", "controlplane", "mutation", file)); err != nil {
 				t.Error(err)

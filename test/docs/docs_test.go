@@ -181,7 +181,8 @@ func testClauses(t *testing.T) {
 		listed[cells[0]] = true
 	}
 	found := 0
-	for _, id := range regexp.MustCompile(`Clause\{"([^"]+)"`).FindAllStringSubmatch(read(t, "pkg/controlplane/contract/reserved.go"), -1) {
+	for _, id := range regexp.MustCompile(`Clause\{"([^"]+)"`).FindAllStringSubmatch(read(t,
+		"pkg/controlplane/contract/reserved.go"), -1) {
 		found++
 		if !listed[id[1]] {
 			t.Errorf("docs/contract.md has no row %s, which messages cite", id[1])
@@ -270,7 +271,8 @@ func isReason(expression ast.Expr) bool {
 // testMetrics checks that documents and program have the same metrics.
 func testMetrics(t *testing.T) {
 	inCode := map[string]bool{}
-	named := regexp.MustCompile(`(?:Name: +|NewDesc\(|gauge\(|counter\(|New(?:Counter|Gauge)\(registry, )"(graft_[a-z_]+)"`)
+	named := regexp.MustCompile(`(?:Name: +|NewDesc\(|gauge\(|counter\(|` +
+		`New(?:Counter|Gauge)\(registry, )"(graft_[a-z_]+)"`)
 	for _, folder := range []string{"pkg", "cmd"} {
 		for _, file := range sources(t, folder) {
 			for _, name := range named.FindAllStringSubmatch(read(t, file), -1) {
@@ -483,7 +485,8 @@ func walk(folder, ending string) ([]string, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != root && (entry.Name() == "vendor" || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")) && entry.Name() != "..":
+		case entry.IsDir() && path != root && (entry.Name() == "vendor" || entry.Name() == "testdata" ||
+			strings.HasPrefix(entry.Name(), ".")) && entry.Name() != "..":
 			return filepath.SkipDir
 		case !entry.IsDir() && strings.HasSuffix(path, ending):
 			relative, err := filepath.Rel(root, path)

@@ -61,7 +61,8 @@ func TestProfileWithFiles(t *testing.T) {
 		}
 		data[key] = string(text)
 	}
-	label, value, _ := strings.Cut(regexp.MustCompile(`\S+/profile=\S+`).FindString(line(t, page, "kubectl label configmap ")), "=")
+	label, value, _ := strings.Cut(regexp.MustCompile(`\S+/profile=\S+`).FindString(line(t, page,
+		"kubectl label configmap ")), "=")
 	configMap := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: "graft", Labels: map[string]string{label: value}}, Data: data,
 	}
@@ -102,7 +103,8 @@ func packedValues(t *testing.T, page string) map[string]string {
 	}
 	var out, problems bytes.Buffer
 	arguments := strings.Fields(command)[1:]
-	if status := app.Main("test", arguments, &app.Streams{In: strings.NewReader(""), Out: &out, Err: &problems}); status != 0 {
+	if status := app.Main("test", arguments,
+		&app.Streams{In: strings.NewReader(""), Out: &out, Err: &problems}); status != 0 {
 		t.Fatalf("%s: %d: %s", command, status, &problems)
 	}
 	var values struct {

@@ -161,7 +161,8 @@ func (p *pageRun) run(ctx SpecContext) {
 	}
 	Expect(strings.Join(p.problems, "\n")).To(BeEmpty(), "problems of the page")
 	if golden.Updating() && len(p.texts) > 0 {
-		Expect(os.WriteFile(filepath.Join(root, p.Page), []byte(commands.Replace(p.text, blocks, p.texts)), 0o644)).To(Succeed())
+		Expect(os.WriteFile(filepath.Join(root, p.Page), []byte(commands.Replace(p.text, blocks, p.texts)),
+			0o644)).To(Succeed())
 	}
 }
 
@@ -175,7 +176,9 @@ func (p *pageRun) block(ctx SpecContext, block commands.Block) {
 		p.console(ctx, block)
 	case block.File != "":
 		p.open(ctx)
-		p.command(ctx, block.Line, fmt.Sprintf("mkdir -p \"$(dirname '%[1]s')\" && cat >'%[1]s' <<'END OF BLOCK'\n%[2]sEND OF BLOCK", block.File, block.Text))
+		p.command(ctx, block.Line,
+			fmt.Sprintf("mkdir -p \"$(dirname '%[1]s')\" && cat >'%[1]s' <<'END OF BLOCK'\n%[2]sEND OF BLOCK", block.File,
+				block.Text))
 	case !slices.Contains(notCommands, block.Language):
 		p.errorf("%s:%d: a block is sh or console, or known not to be a command: %q is neither", p.Page, block.Line,
 			block.Language)

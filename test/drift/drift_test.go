@@ -162,7 +162,7 @@ var _ = Describe("graft drift", Ordered, func() {
 		p.stop()
 	})
 
-	It("runs in the extension with the chart's permissions, which touches objects only if configured", func(ctx SpecContext) {
+	It("runs in the extension with the chart's permissions, touching objects only if configured", func(ctx SpecContext) {
 		const (
 			missed = `graft_drifted_objects{set="controlplane",state="unmutated",target="ConfigMap/cloud-*"}`
 			edited = `graft_drifted_objects{set="controlplane",state="edited",target="kube-controller-manager"}`

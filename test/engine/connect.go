@@ -17,7 +17,8 @@ import (
 // disappears with either machine.
 func Connect(ctx context.Context, a, b *Machine, name string) error {
 	// The interfaces are created in the machines' namespaces, so that none appears on the host.
-	if _, err := a.link(ctx, "add", name, "type", "veth", "peer", "name", name, "netns", strconv.Itoa(b.first.Process.Pid)); err != nil {
+	if _, err := a.link(ctx, "add", name, "type", "veth", "peer", "name", name, "netns",
+		strconv.Itoa(b.first.Process.Pid)); err != nil {
 		return fmt.Errorf("connecting two machines: %w", err)
 	}
 	for _, m := range []*Machine{a, b} {

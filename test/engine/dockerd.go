@@ -104,7 +104,8 @@ func (d *Dockerd) Import(ctx context.Context) error {
 		return err
 	}
 	for _, name := range applets {
-		if err := w.WriteHeader(&tar.Header{Name: "bin/" + name, Linkname: "busybox", Typeflag: tar.TypeSymlink, Mode: 0o777}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: "bin/" + name, Linkname: "busybox", Typeflag: tar.TypeSymlink,
+			Mode: 0o777}); err != nil {
 			return err
 		}
 	}

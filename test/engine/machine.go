@@ -86,7 +86,8 @@ func (m *Machine) begin(ctx context.Context) error {
 		return fmt.Errorf("making a pipe: %w", err)
 	}
 	if err := m.first.Start(); err != nil {
-		return fmt.Errorf("making namespaces: %w; root may, and others where the machine lets them make namespaces of users", err)
+		return fmt.Errorf("making namespaces: %w; root may, and others where the machine lets them make namespaces of users",
+			err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || line != "up\n" || ctx.Err() != nil {

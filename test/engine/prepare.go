@@ -31,7 +31,8 @@ var (
 func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 	o := Options{Unprivileged: os.Geteuid() != 0}
 	if o.Unprivileged {
-		fmt.Fprintln(out, "WITHOUT ROOT: dockerd runs in a namespace of users, where you are root, and without cgroups; all else is as with root.")
+		fmt.Fprintln(out, "WITHOUT ROOT: dockerd runs in a namespace of users, where you are root, and without cgroups; "+
+			"all else is as with root.")
 	}
 	missing := o.missing()
 	if missing == "" {
@@ -50,7 +51,8 @@ func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 		return o, err
 	}
 	o.Unpacked = folder
-	fmt.Fprintf(out, "==> Debian's docker.io, busybox-static, iproute2 and what they need: unpacked into %s, not installed (70 MB)\n", folder)
+	fmt.Fprintf(out, "==> Debian's docker.io, busybox-static, iproute2 and what they need: unpacked into %s, not "+
+		"installed (70 MB)\n", folder)
 	return o, script(ctx, out, "unpack.sh", append([]string{folder}, packages...)...)
 }
 

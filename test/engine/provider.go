@@ -50,9 +50,10 @@ func (m *Machine) Ledger() string { return filepath.Join(m.Folder, "ledger") }
 
 // Ask posts a body to a socket, and returns status and body of the response.
 func (m *Machine) Ask(ctx context.Context, socket, path, body string) (status int, answer string, err error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path,
 		bytes.NewReader([]byte(body)))
 	if err != nil {

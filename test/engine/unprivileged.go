@@ -60,7 +60,8 @@ func (m *Machine) environment() []string {
 // attributes returns the namespaces of the first process.
 func (o Options) attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setpgid: true,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID |
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS, Setpgid: true,
 	}
 	if o.Unprivileged {
 		a.Cloneflags |= syscall.CLONE_NEWUSER

@@ -65,7 +65,8 @@ func (a *Authority) issue(name string, hosts []string) *signing.Pair {
 	return a.sign(&x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, DNSNames: append(hosts, "localhost"),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth},
 	})
 }
 

@@ -135,7 +135,8 @@ func TestInProcess(t *testing.T) {
 		return 2
 	})
 	var left *InProcess
-	if t.Run("stopped by cleanup", func(t *testing.T) { left = main.Start(t, "--listen") }); !strings.HasSuffix(left.Log.String(), "Ended\n") {
+	if t.Run("stopped by cleanup",
+		func(t *testing.T) { left = main.Start(t, "--listen") }); !strings.HasSuffix(left.Log.String(), "Ended\n") {
 		t.Errorf("want the program stopped after its test, got the log %q", left.Log)
 	}
 	p := main.Start(t, "--listen")
@@ -203,7 +204,8 @@ func TestExtension(t *testing.T) {
 		t.Errorf("Get of a missing page = %q, %v; want an error with 404", text, err)
 	}
 	got := strings.Join(append(e.Arguments("c", "k", "p", "q"), e.ByURL("n")...), " ")
-	want := "--config=c --kubeconfig=k --webhook-config-server-host=127.0.0.1 --webhook-config-server-port=1 --metrics-bind-address=m " +
+	want := "--config=c --kubeconfig=k --webhook-config-server-host=127.0.0.1 --webhook-config-server-port=1 " +
+		"--metrics-bind-address=m " +
 		"--health-bind-address=" + e.Health +
 		" --profile=p --profile=q --webhook-config-mode=url --webhook-config-url=127.0.0.1:1 --webhook-config-namespace=n"
 	if got != want {

@@ -88,7 +88,8 @@ func (e Extension) Arguments(config, kubeconfig string, profiles ...string) []st
 
 // ByURL returns the arguments that register the webhooks by URL, for a kube-apiserver on this machine.
 func (e Extension) ByURL(namespace string) []string {
-	return []string{"--webhook-config-mode=url", "--webhook-config-url=" + e.Webhook, "--webhook-config-namespace=" + namespace}
+	return []string{"--webhook-config-mode=url", "--webhook-config-url=" + e.Webhook,
+		"--webhook-config-namespace=" + namespace}
 }
 
 // Ready returns an error until the extension answers admission requests.

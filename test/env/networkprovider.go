@@ -193,7 +193,8 @@ func (p *NetworkProvider) Post(path, claim string, config any) (status int, answ
 }
 
 // PostDevice sends a DRANET request for a claim and the given device. It returns the same as Post.
-func (p *NetworkProvider) PostDevice(path, claim string, device map[string]string, config any) (status int, answer string) {
+func (p *NetworkProvider) PostDevice(path, claim string, device map[string]string, config any) (status int,
+	answer string) {
 	body, err := json.Marshal(map[string]any{"device": device, "claim_uid": claim, "config": config})
 	if err != nil {
 		p.t.Error(err)

@@ -94,7 +94,8 @@ type Process struct {
 // Start starts a program with the environment of the test process and additional variables. It returns without waiting
 // for the program.
 func Start(log *Log, environment []string, path string, arguments ...string) (*Process, error) {
-	p := &Process{Log: log, command: exec.Command(path, arguments...), exited: make(chan struct{})} //nolint:noctx // Stop terminates it as kubelet does
+	p := &Process{Log: log, command: exec.Command(path, arguments...),
+		exited: make(chan struct{})} //nolint:noctx // Stop terminates it as kubelet does
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.Env = append(p.command.Environ(), environment...)
 	if err := StartCommand(p.command, func(error) { close(p.exited) }); err != nil {
@@ -176,7 +177,8 @@ func (p *Process) Peak() (int64, error) { return p.memory("VmHWM:") }
 // ResetPeak sets the peak to the current resident memory.
 func (p *Process) ResetPeak() error {
 	const resetPeak = "5" // Linux: Documentation/filesystems/proc.rst
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.command.Process.Pid), []byte(resetPeak), 0o200); err != nil {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.command.Process.Pid), []byte(resetPeak),
+		0o200); err != nil {
 		return fmt.Errorf("resetting the peak memory of the program: %w", err)
 	}
 	return nil

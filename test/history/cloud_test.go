@@ -83,7 +83,8 @@ clouds:
       unbind: {method: DELETE, path: "/ports/${ allocation.id }"}
       find: {method: GET, path: "/ports/${ allocation.id }"}
 pools:
-  chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}], cloud: fabric, quarantine: 0s, exclusive: true}
+  chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}],
+    cloud: fabric, quarantine: 0s, exclusive: true}
   named:
     subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.3]}]
     vlans: 100-200

@@ -14,7 +14,8 @@ import (
 )
 
 // ErrNoBinaries is wrapped by the error of [Start] when etcd or kube-apiserver has not been built.
-var ErrNoBinaries = errors.New("etcd and kube-apiserver have not been built: run `make tools` in the root of the repository")
+var ErrNoBinaries = errors.New("etcd and kube-apiserver have not been built: run `make tools` in the root of the " +
+	"repository")
 
 // findBinaries returns the absolute path of the folder with the servers.
 func findBinaries(folder string) (string, error) {

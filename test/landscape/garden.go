@@ -57,7 +57,8 @@ func NewSeed(provider string) *gardencorev1beta1.Seed {
 			Networks: gardencorev1beta1.SeedNetworks{
 				Nodes: ptr.To("10.240.0.0/16"), Pods: "10.241.128.0/17", Services: "10.241.0.0/17",
 			},
-			Provider: gardencorev1beta1.SeedProvider{Type: provider, Region: region, Zones: []string{region + "a", region + "b", region + "c"}},
+			Provider: gardencorev1beta1.SeedProvider{Type: provider, Region: region,
+				Zones: []string{region + "a", region + "b", region + "c"}},
 		},
 	}
 }

@@ -134,9 +134,10 @@ var _ = Describe("a landscape", Ordered, func() {
 
 	It("gives a service account its permissions, and no others", func(ctx context.Context) {
 		account, err := l.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
-			Namespace:    "extension",
-			Name:         "graft",
-			ClusterRules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list"}}},
+			Namespace: "extension",
+			Name:      "graft",
+			ClusterRules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"namespaces"},
+				Verbs: []string{"list"}}},
 			Rules: map[string][]rbacv1.PolicyRule{
 				"extension": {{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}}},
 			},

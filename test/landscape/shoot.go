@@ -59,7 +59,8 @@ func (l *Landscape) CreateShoot(ctx context.Context, options ShootOptions) (stri
 	}
 	shoot := options.Shoot.DeepCopy()
 	shoot.Status.TechnicalID = namespace.Name
-	if err := extensions.SyncClusterResourceToSeed(ctx, l.client, namespace.Name, shoot, options.CloudProfile, options.Seed); err != nil {
+	if err := extensions.SyncClusterResourceToSeed(ctx, l.client, namespace.Name, shoot, options.CloudProfile,
+		options.Seed); err != nil {
 		return "", fmt.Errorf("creating cluster %s: %w", namespace.Name, err)
 	}
 	return namespace.Name, nil

@@ -69,7 +69,8 @@ var _ = Describe("the search for leaks", func() {
 		Expect(w.pass(grace)).To(BeEmpty(), "failures of the first pass")
 		w.way.close()
 		pod := w.create(w.pod("unheard-of"), nil)
-		Expect(w.pass(2 * grace)).To(ContainSubstring("listing the holders of kind Pod: listing the resources of the cluster: "))
+		Expect(w.pass(2 * grace)).To(ContainSubstring("listing the holders of kind Pod: listing the resources of the " +
+			"cluster: "))
 		Expect(w.held()).To(Equal(whole+" "+pod.GetName()), "owners while kube-apiserver cannot be reached")
 		w.way.open()
 		Expect(w.pass(period)).To(BeEmpty(), "failures of the first pass afterwards")

@@ -80,7 +80,8 @@ func (m mutant) survives(ctx context.Context, temporary string) error {
 		return err
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{original: temporary + ".go"}})
-	if err := errors.Join(err, os.WriteFile(temporary+".go", m.text, 0o600), os.WriteFile(temporary+".json", overlay, 0o600)); err != nil {
+	if err := errors.Join(err, os.WriteFile(temporary+".go", m.text, 0o600),
+		os.WriteFile(temporary+".json", overlay, 0o600)); err != nil {
 		return err
 	}
 	out, err := run(ctx, m.tests, "-failfast", "-overlay", temporary+".json")
@@ -168,14 +169,15 @@ func (f *finder) read(name string) error {
 	return nil
 }
 
-// visit removes an item of a list, an if that refuses something or adds to a list, a condition that is returned or assigned, the
-// operands of both, and a final check.
+// visit removes an item of a list, an if that refuses something or adds to a list, a condition that is returned or
+// assigned, the operands of both, and a final check.
 func (f *finder) visit(n ast.Node, above []ast.Node) {
 	switch n := n.(type) {
 	case *ast.CompositeLit:
 		f.items(n, above)
 	case *ast.IfStmt:
-		if len(n.Body.List) == 1 && (refusal.MatchString(f.textOf(n.Body.List[0])) || n.Init != nil && check.MatchString(f.textOf(n.Init))) {
+		if len(n.Body.List) == 1 && (refusal.MatchString(f.textOf(n.Body.List[0])) ||
+			n.Init != nil && check.MatchString(f.textOf(n.Init))) {
 			f.condition(n.Cond, f.clauseIn(n.Body))
 		}
 	case *ast.AssignStmt:
@@ -269,7 +271,8 @@ func (f *finder) add(n ast.Node, text []byte, clause string) {
 		}
 	}
 	if len(tests) == 0 {
-		f.problems = append(f.problems, fmt.Errorf("%s: docs/contract.md names no test of the package contract for %s", at, clause))
+		f.problems = append(f.problems,
+			fmt.Errorf("%s: docs/contract.md names no test of the package contract for %s", at, clause))
 	}
 	what, _, _ := strings.Cut(f.textOf(n), "\n")
 	f.mutants = append(f.mutants, mutant{f.file, at.Line, what, text, pattern(tests)})
@@ -299,5 +302,6 @@ func (f *finder) textOf(n ast.Node) string {
 
 // replaced returns the file with a node replaced.
 func (f *finder) replaced(n ast.Node, text string) []byte {
-	return slices.Concat(f.source[:f.set.Position(n.Pos()).Offset], []byte(text), f.source[f.set.Position(n.End()).Offset:])
+	return slices.Concat(f.source[:f.set.Position(n.Pos()).Offset], []byte(text),
+		f.source[f.set.Position(n.End()).Offset:])
 }

@@ -53,7 +53,8 @@ func again(o Options) (int, error) {
 // Without, the caller must be root. The kernel kills the program when the thread that started it ends.
 func Command(o Options, users bool, program string, arguments ...string) *exec.Cmd {
 	command := exec.Command(program, arguments...) //nolint:noctx // ends with its parent
-	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS,
+		Pdeathsig: syscall.SIGKILL}
 	if o.Processes {
 		command.SysProcAttr.Cloneflags |= unix.CLONE_NEWPID
 	}

@@ -25,7 +25,8 @@ logging: {level: info, format: text}
 var _ = Describe("a network provider on a full disk", func() {
 	It("exits with a message and without a panic, and keeps every allocation that it has answered", func() {
 		p := newProgram()
-		p.Write("profile.yaml", strings.ReplaceAll(fmt.Sprintf(profile, 250), "quarantine: 0s", "quarantine: 0s, nodes: [worker-1]"))
+		p.Write("profile.yaml",
+			strings.ReplaceAll(fmt.Sprintf(profile, 250), "quarantine: 0s", "quarantine: 0s, nodes: [worker-1]"))
 		p.Write("config.yaml", fmt.Sprintf(diskConfiguration, p.Folder))
 		p.FileBlocks = 512
 		p.Start()

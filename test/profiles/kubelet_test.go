@@ -165,14 +165,15 @@ func TestStrict(t *testing.T) {
 		"kind: KubeletConfiguration\nfeatureGates: {A: true}\nevictionHard: {memory.available: 100Mi}": "",
 		"enableControllerAttachDetach: true\nsyncFrequency: 1m0s":                                      "",
 		"registerWithTaints: [{key: a, effect: NoSchedule}]":                                           "",
-		"registerWithTaints: [{kee: a}]":                                                               "unknown field registerWithTaints[].kee",
-		"enablecontrollerAttachDetach: true":                                                           "unknown field enablecontrollerAttachDetach",
-		"enableControllerAttachDetach: yes please":                                                     "enableControllerAttachDetach is yes please and must be of kind bool",
-		"featureGates: {A: 1}":                                                                         "featureGates{} is 1 and must be of kind bool",
-		"maxPods: 1.5":                                                                                 "maxPods is 1.5 and must be of kind integer",
-		"maxPods: [1]":                                                                                 "maxPods is [1] and must be of kind integer",
-		"maxPods: {a: 1}":                                                                              "maxPods is map[a:1] and must be of kind integer",
-		"crashLoopBackOff: {maxContainerRestartPeriod: 10s}":                                           "unknown field crashLoopBackOff",
+
+		"registerWithTaints: [{kee: a}]":                     "unknown field registerWithTaints[].kee",
+		"enablecontrollerAttachDetach: true":                 "unknown field enablecontrollerAttachDetach",
+		"enableControllerAttachDetach: x":                    "enableControllerAttachDetach is x and must be of kind bool",
+		"featureGates: {A: 1}":                               "featureGates{} is 1 and must be of kind bool",
+		"maxPods: 1.5":                                       "maxPods is 1.5 and must be of kind integer",
+		"maxPods: [1]":                                       "maxPods is [1] and must be of kind integer",
+		"maxPods: {a: 1}":                                    "maxPods is map[a:1] and must be of kind integer",
+		"crashLoopBackOff: {maxContainerRestartPeriod: 10s}": "unknown field crashLoopBackOff",
 	} {
 		var value map[string]any
 		if err := yaml.Unmarshal([]byte(text), &value); err != nil {

@@ -153,7 +153,8 @@ func (r row) find(d *profile.Document) (v1alpha1.Rule, bool) {
 		if name != r.Target {
 			continue
 		}
-		if i := slices.IndexFunc(entry.Rules, func(rule v1alpha1.Rule) bool { return rule.Name != "" && rule.Name == r.Rule }); i >= 0 {
+		if i := slices.IndexFunc(entry.Rules,
+			func(rule v1alpha1.Rule) bool { return rule.Name != "" && rule.Name == r.Rule }); i >= 0 {
 			return entry.Rules[i], true
 		}
 	}

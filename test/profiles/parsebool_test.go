@@ -24,7 +24,8 @@ func TestAttributesAnnotation(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%q", provider, text), func(t *testing.T) {
 				c := s.Cases[0]
 				plain := c.subjects(t, version) // the objects do not depend on the annotation
-				c.Annotations = map[string]string{provider + ".provider.extensions.gardener.cloud/enable-volume-attributes-class": text}
+				c.Annotations = map[string]string{
+					provider + ".provider.extensions.gardener.cloud/enable-volume-attributes-class": text}
 				r, found := newRun(t, &c, provider, version), false
 				for _, s := range plain {
 					if s.name == "kube-scheduler" && s.kind == "Deployment" {

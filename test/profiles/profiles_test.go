@@ -81,7 +81,8 @@ func newRun(t *testing.T, c *testCase, provider, version string) *run {
 		program = c.compile(t, path)
 		compiled[key] = program
 	}
-	r := &run{t: t, program: program, provider: program.Profiles()[0].Providers[0], outcomes: map[string]mutation.Outcome{}}
+	r := &run{t: t, program: program, provider: program.Profiles()[0].Providers[0],
+		outcomes: map[string]mutation.Outcome{}}
 	for _, registration := range program.Registrations() {
 		if registration.Provider == r.provider {
 			r.sets = append(r.sets, registration.Set)

@@ -30,15 +30,22 @@ func TestResolvConf(t *testing.T) {
 		link, content string
 		code          int
 	}{
-		"the file of systemd-resolved is followed":       {files: map[string]string{resolved: named, own: stub}, link: resolved, content: named},
-		"/etc/resolv.conf is followed without it":        {files: map[string]string{own: named}, link: own, content: named},
-		"options are added to those of the resolver":     {files: map[string]string{resolved: named, own: stub}, options: "ndots:2 rotate", content: named + "\noptions ndots:2 rotate\n"},
-		"options are added without systemd-resolved":     {files: map[string]string{own: named}, options: "rotate", content: named + "\noptions rotate\n"},
-		"no name server yet":                             {files: map[string]string{resolved: "# No DNS servers known.\n", own: stub}, code: 10},
-		"a comment names no server":                      {files: map[string]string{own: "# nameserver 192.0.2.1\n"}, options: "rotate", code: 10},
-		"no file yet":                                    {code: 10},
-		"a file that was there is kept without a server": {files: map[string]string{own: "", "etc/resolv-for-kubelet.conf": named}, content: named, code: 10},
-		"a file that was there is replaced":              {files: map[string]string{own: named, "etc/resolv-for-kubelet.conf": stub}, link: own, content: named},
+		"the file of systemd-resolved is followed": {files: map[string]string{resolved: named, own: stub},
+			link: resolved, content: named},
+		"/etc/resolv.conf is followed without it": {files: map[string]string{own: named}, link: own, content: named},
+		"options are added to those of the resolver": {files: map[string]string{resolved: named, own: stub},
+			options: "ndots:2 rotate", content: named + "\noptions ndots:2 rotate\n"},
+		"options are added without systemd-resolved": {files: map[string]string{own: named}, options: "rotate",
+			content: named + "\noptions rotate\n"},
+		"no name server yet": {files: map[string]string{resolved: "# No DNS servers known.\n",
+			own: stub}, code: 10},
+		"a comment names no server": {files: map[string]string{own: "# nameserver 192.0.2.1\n"},
+			options: "rotate", code: 10},
+		"no file yet": {code: 10},
+		"a file that was there is kept without a server": {files: map[string]string{own: "",
+			"etc/resolv-for-kubelet.conf": named}, content: named, code: 10},
+		"a file that was there is replaced": {files: map[string]string{own: named,
+			"etc/resolv-for-kubelet.conf": stub}, link: own, content: named},
 	} {
 		for _, provider := range []string{"openstack", "stackit"} {
 			t.Run(provider+"/"+name, func(t *testing.T) {

@@ -57,7 +57,8 @@ func serve(ctx context.Context, s *service.Service) (do cycle, stop func(), err 
 		return nil, nil, err
 	}
 	server := &http.Server{
-		Handler:           dranet.New(api.Options{Service: s, Policy: func() *policy.Policy { return compiled }, Log: logr.Discard()}),
+		Handler: dranet.New(api.Options{Service: s, Policy: func() *policy.Policy { return compiled },
+			Log: logr.Discard()}),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	go func() { _ = server.Serve(listener) }()

@@ -46,7 +46,8 @@ func serve(ctx context.Context) error {
 		_, _ = fmt.Fprint(w, r.UserAgent(), " ", r.Proto, " ", r.URL.RawQuery)
 	})
 	return Serve(ctx, os.Stdin, os.Stdout, &http.Server{
-		Handler: mux, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}},
+		Handler: mux, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13,
+			Certificates: []tls.Certificate{certificate}},
 	}, "other:1")
 }
 

@@ -39,7 +39,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server
 		_ = server.Close()
 	}()
 	certificate := server.TLSConfig.Certificates[0].Certificate[0]
-	if err := json.NewEncoder(out).Encode(hello{append([]string{listener.Addr().String()}, others...), certificate}); err != nil {
+	if err := json.NewEncoder(out).Encode(hello{append([]string{listener.Addr().String()}, others...),
+		certificate}); err != nil {
 		return err
 	}
 	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
@@ -76,7 +77,8 @@ func UsageOfProcess() (Usage, error) {
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	return Usage{CPU: time.Duration(times.Utime.Nano() + times.Stime.Nano()), Mallocs: memory.Mallocs, Bytes: memory.TotalAlloc}, nil
+	return Usage{CPU: time.Duration(times.Utime.Nano() + times.Stime.Nano()), Mallocs: memory.Mallocs,
+		Bytes: memory.TotalAlloc}, nil
 }
 
 const usagePath = "/usage"

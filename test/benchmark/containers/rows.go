@@ -35,8 +35,10 @@ func rows() []*row {
 		{name: "bridge (docker0)", network: "bridge"},
 		{name: "bridge, a network of its own", network: "own", create: "-d bridge --subnet=172.30.1.0/24"},
 		{name: "graft, bridge, Docker's addresses", network: "links", create: "-d graft --subnet=172.30.2.0/24"},
-		{name: "graft, bridge, addresses of a pool", network: "pool", create: "-d graft -o profile=acme.com/leased --ipam-driver=graft --ipam-opt=profile=acme.com/leased"},
-		{name: "graft, bridge, the endpoint's own", network: "endpoint", create: "-d graft -o profile=acme.com/owned --ipam-driver=null"},
+		{name: "graft, bridge, addresses of a pool", network: "pool",
+			create: "-d graft -o profile=acme.com/leased --ipam-driver=graft --ipam-opt=profile=acme.com/leased"},
+		{name: "graft, bridge, the endpoint's own", network: "endpoint",
+			create: "-d graft -o profile=acme.com/owned --ipam-driver=null"},
 	}
 }
 
@@ -51,7 +53,8 @@ func measure(ctx context.Context, dockerd *engine.Dockerd, answers *answers, o o
 		if r.create == "" {
 			continue
 		}
-		if _, err := dockerd.Do(ctx, append(append([]string{"network", "create"}, strings.Fields(r.create)...), r.network)...); err != nil {
+		if _, err := dockerd.Do(ctx,
+			append(append([]string{"network", "create"}, strings.Fields(r.create)...), r.network)...); err != nil {
 			return nil, fmt.Errorf("making the network of %q: %w", r.name, err)
 		}
 	}
@@ -78,7 +81,8 @@ func (r *row) once(ctx context.Context, dockerd *engine.Dockerd, answers *answer
 		took, own *[]time.Duration
 		command   []string
 	}{
-		{&r.start, &r.startOwn, []string{"run", "--detach", "--name=one", "--network=" + r.network, engine.Image, "/bin/sleep", "1d"}},
+		{&r.start, &r.startOwn,
+			[]string{"run", "--detach", "--name=one", "--network=" + r.network, engine.Image, "/bin/sleep", "1d"}},
 		{&r.end, &r.endOwn, []string{"rm", "--force", "one"}},
 	} {
 		began := time.Now()
@@ -98,7 +102,8 @@ func (r *row) once(ctx context.Context, dockerd *engine.Dockerd, answers *answer
 // table writes the measurements. Each network is compared within a round, so that other load on the machine affects
 // both values.
 func table(out io.Writer, rows []*row) {
-	fmt.Fprintf(out, "| network | run, ms | the network | the provider | rm, ms | the network | the provider | n |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(out, "| network | run, ms | the network | the provider | rm, ms | the network | the provider | n "+
+		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start),
 			added(r.start, rows[0].start), own(r.startOwn),

@@ -30,7 +30,8 @@ func start(ctx context.Context) (servers, error) {
 	if err != nil {
 		return servers{}, err
 	}
-	endpoint := configuration.Endpoint{URL: s.URLs[1], CABundle: s.Authority, TimeoutSeconds: configuration.DefaultTimeoutSeconds}
+	endpoint := configuration.Endpoint{URL: s.URLs[1], CABundle: s.Authority,
+		TimeoutSeconds: configuration.DefaultTimeoutSeconds}
 	karmada, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindContext, endpoint)})
 	if err != nil {
 		s.Stop()

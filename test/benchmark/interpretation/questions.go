@@ -141,19 +141,23 @@ func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, 
 			Labels: map[string]string{"resourcetemplate.karmada.io/retain-replicas": "true"},
 		},
 		Spec: machinev1alpha1.MachineDeploymentSpec{
-			Replicas: replicas, MinReadySeconds: 500, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "worker-1-z1"}},
+			Replicas: replicas, MinReadySeconds: 500,
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "worker-1-z1"}},
 			Template: machinev1alpha1.MachineTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"name": "worker-1-z1"}},
 				Spec: machinev1alpha1.MachineSpec{
 					Class: machinev1alpha1.ClassSpec{Kind: "MachineClass", Name: "shoot--acme--live-worker-1-z1-4f1a2"},
 					NodeTemplateSpec: machinev1alpha1.NodeTemplateSpec{
-						ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"node.kubernetes.io/role": "node", "worker.gardener.cloud/pool": "worker-1"}},
-						Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "acme.com/fast", Value: "true", Effect: corev1.TaintEffectNoSchedule}}},
+						ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"node.kubernetes.io/role": "node",
+							"worker.gardener.cloud/pool": "worker-1"}},
+						Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "acme.com/fast", Value: "true",
+							Effect: corev1.TaintEffectNoSchedule}}},
 					},
 				},
 			},
 		},
-		Status: machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
+		Status: machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 3, UpdatedReplicas: 3,
+			ReadyReplicas: 3, AvailableReplicas: 3},
 	}
 	for _, name := range []machinev1alpha1.MachineDeploymentConditionType{machinev1alpha1.MachineDeploymentAvailable,
 		machinev1alpha1.MachineDeploymentProgressing} {

@@ -51,7 +51,8 @@ func prepare(ctx context.Context, s servers, w *work, chosen *regexp.Regexp) ([]
 			if err != nil {
 				return nil, err
 			}
-			r := &row{question: q, kilobytes: kilobytes, hand: len(w.hand.Of(a.operation).LuaScript), generated: len(w.scripts.Of(a.operation).LuaScript)}
+			r := &row{question: q, kilobytes: kilobytes, hand: len(w.hand.Of(a.operation).LuaScript),
+				generated: len(w.scripts.Of(a.operation).LuaScript)}
 			if !chosen.MatchString(r.name()) {
 				continue
 			}

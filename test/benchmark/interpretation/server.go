@@ -76,6 +76,7 @@ func newFloor(certificate tls.Certificate) *http.Server {
 	return &http.Server{
 		Handler: mux, ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout,
 		MaxHeaderBytes: serving.MaximumHead,
-		TLSConfig:      &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{certificate}},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			Certificates: []tls.Certificate{certificate}},
 	}
 }

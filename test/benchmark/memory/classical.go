@@ -46,10 +46,12 @@ func (c *classical) run(ctx context.Context) error {
 		return err
 	}
 	mgr, err := manager.New(config, manager.Options{
-		Scheme:                 kubernetes.SeedScheme,
-		Metrics:                metricsserver.Options{BindAddress: c.metrics, ExtraHandlers: map[string]http.Handler{"/debug/pprof/": http.HandlerFunc(pprof.Index)}},
+		Scheme: kubernetes.SeedScheme,
+		Metrics: metricsserver.Options{BindAddress: c.metrics,
+			ExtraHandlers: map[string]http.Handler{"/debug/pprof/": http.HandlerFunc(pprof.Index)}},
 		HealthProbeBindAddress: c.health,
-		WebhookServer:          ctrlwebhook.NewServer(ctrlwebhook.Options{Host: "127.0.0.1", Port: c.port, CertDir: c.certificates}),
+		WebhookServer: ctrlwebhook.NewServer(ctrlwebhook.Options{Host: "127.0.0.1", Port: c.port,
+			CertDir: c.certificates}),
 	})
 	if err != nil {
 		return err

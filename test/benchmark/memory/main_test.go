@@ -109,8 +109,10 @@ func TestObjects(t *testing.T) {
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	err := report(&out, []row{
-		{shoots: 10, program: "Graft", ready: 1e9, filled: 100e6, hundred: 110e6, all: 110e6, most: 111e6, live: 12e6, first: 2e6, again: 5e5, got: 10},
-		{shoots: 20, program: "Graft", ready: 1e9, filled: 101e6, hundred: 110e6, all: 112e6, most: 113e6, live: 13e6, first: 2e6, again: 5e5, got: 20},
+		{shoots: 10, program: "Graft", ready: 1e9, filled: 100e6, hundred: 110e6, all: 110e6, most: 111e6, live: 12e6,
+			first: 2e6, again: 5e5, got: 10},
+		{shoots: 20, program: "Graft", ready: 1e9, filled: 101e6, hundred: 110e6, all: 112e6, most: 113e6, live: 13e6,
+			first: 2e6, again: 5e5, got: 20},
 		{shoots: 20, program: "classical", none: true},
 	})
 	if err != nil {
@@ -120,8 +122,8 @@ func TestReport(t *testing.T) {
 | 20 | Graft | 1.00 | 101 | 110 | 112 | 113 | 13 | 2.0 | 0.5 | 20 |
 | 20 | classical | not enough memory | | | | | | | | |
 
-Graft, 10 to 20 shoots: a shoot adds 200.0 KB resident (100.0 KB before admissions, 200.0 KB at most), 100.0 KB of live heap
-`
+Graft, 10 to 20 shoots: a shoot adds 200.0 KB resident (100.0 KB before admissions, 200.0 KB at most), ` +
+		"100.0 KB of live heap\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -204,7 +204,8 @@ func newReview(file string) (func(namespace string) []byte, error) {
 		Request: &admissionv1.AdmissionRequest{
 			UID: "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a", Kind: kind, RequestKind: &kind, Resource: resource,
 			RequestResource: &resource,
-			Name:            meta.Name, Namespace: meta.Namespace, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: object},
+			Name:            meta.Name, Namespace: meta.Namespace, Operation: admissionv1.Create,
+			Object: runtime.RawExtension{Raw: object},
 			DryRun: ptr.To(false),
 		},
 	})

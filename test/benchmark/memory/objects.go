@@ -79,7 +79,8 @@ func templates(object any, name string) (whole, metadata [][]byte, err error) {
 	if raw, err = json.Marshal(tree); err != nil {
 		return nil, nil, err
 	}
-	partial, err := json.Marshal(map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": meta})
+	partial, err := json.Marshal(map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+		"metadata": meta})
 	return bytes.Split(raw, []byte(name)), bytes.Split(partial, []byte(name)), err
 }
 

@@ -32,7 +32,8 @@ type starter struct {
 
 func (o options) starters(land *landscape.Landscape, itself string) []starter {
 	return []starter{
-		{name: "Graft", start: o.startGraft, bundle: func(ctx context.Context, _ *seed, p *process) ([]byte, error) { return registered(ctx, land, p) }},
+		{name: "Graft", start: o.startGraft,
+			bundle: func(ctx context.Context, _ *seed, p *process) ([]byte, error) { return registered(ctx, land, p) }},
 		{
 			// The response in its encoded and its decoded form.
 			name: "classical", budget: 4 * int64(o.size),

@@ -88,7 +88,8 @@ func (s *seed) serve(ctx context.Context, handler http.Handler) error {
 	}
 	go func() { _ = s.server.ServeTLS(listener, "", "") }()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["seed"] = &clientcmdapi.Cluster{Server: "https://" + listener.Addr().String(), CertificateAuthorityData: crt}
+	config.Clusters["seed"] = &clientcmdapi.Cluster{Server: "https://" + listener.Addr().String(),
+		CertificateAuthorityData: crt}
 	config.AuthInfos["seed"] = &clientcmdapi.AuthInfo{}
 	config.Contexts["seed"] = &clientcmdapi.Context{Cluster: "seed", AuthInfo: "seed"}
 	config.CurrentContext = "seed"

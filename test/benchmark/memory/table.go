@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-const header = `| shoots | program | ready, s | resident: listed, MB | 100 admitted | all admitted | at most | live heap | first admission, ms | again | Clusters got |
+const header = `| shoots | program | ready, s | resident: listed, MB | 100 admitted | all admitted | at most ` +
+	`| live heap | first admission, ms | again | Clusters got |
 |---|---|---|---|---|---|---|---|---|---|---|
 `
 
@@ -31,7 +32,8 @@ func report(out io.Writer, rows []row) error {
 			megabytes(r.filled), megabytes(r.hundred), megabytes(r.all), megabytes(r.most), megabytes(r.live), millis(r.first),
 			millis(r.again), r.got)
 		if before, ok := last[r.program]; ok {
-			fmt.Fprintf(&growth, "%s, %d to %d shoots: a shoot adds %.1f KB resident (%.1f KB before admissions, %.1f KB at most), %.1f KB of live heap\n",
+			fmt.Fprintf(&growth, "%s, %d to %d shoots: a shoot adds %.1f KB resident (%.1f KB before admissions, %.1f KB at "+
+				"most), %.1f KB of live heap\n",
 				r.program, before.shoots, r.shoots, r.growth(before, func(r row) int64 { return r.all }),
 				r.growth(before, func(r row) int64 { return r.filled }),
 				r.growth(before, func(r row) int64 { return r.most }), r.growth(before, func(r row) int64 { return r.live }))

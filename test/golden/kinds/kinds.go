@@ -93,8 +93,10 @@ func Wrong(t *testing.T, kind golden.Kind) {
 func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	f.Helper()
 	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml", "../../lint/testdata/duplicates/*ProfileTest.yaml")
-	f.Add([]byte(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","profiles":["a"],"profiles":["a","b"],` +
-		`"cases":[{"name":"a","expect":{"rules":{"r":"applied","r":"changed"}},"expect":{"flags":{"a":["b"],"a":["b","c"]}}}],"cases":[{"name":"b"},{"name":"c"}]}`))
+	f.Add([]byte(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","profiles":["a"],` +
+		`"profiles":["a","b"],` +
+		`"cases":[{"name":"a","expect":{"rules":{"r":"applied","r":"changed"}},"expect":{"flags":{"a":["b"],` +
+		`"a":["b","c"]}}}],"cases":[{"name":"b"},{"name":"c"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		nodes, _ := source.Parse(source.File{Name: "fuzz/table.yaml", Data: data})
 		for _, node := range nodes {

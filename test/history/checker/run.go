@@ -59,7 +59,8 @@ func (w *World) Run(ctx context.Context, clients int, faults func(*rand.Rand)) {
 	settled := time.Now()
 	result, _ := porcupine.CheckOperationsVerbose(model(), w.record, checking)
 	gomega.Expect(result).To(gomega.Equal(porcupine.Ok), "the history of %d operations", len(w.record))
-	ginkgo.AddReportEntry("history", fmt.Sprintf("%d operations; the clients ended after %s, settled after %s, checked after %s",
-		len(w.record), released.Sub(stopped).Round(time.Millisecond), settled.Sub(released).Round(time.Millisecond),
-		time.Since(settled).Round(time.Millisecond)))
+	ginkgo.AddReportEntry("history",
+		fmt.Sprintf("%d operations; the clients ended after %s, settled after %s, checked after %s",
+			len(w.record), released.Sub(stopped).Round(time.Millisecond), settled.Sub(released).Round(time.Millisecond),
+			time.Since(settled).Round(time.Millisecond)))
 }

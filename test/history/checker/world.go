@@ -133,7 +133,8 @@ func (w *World) inCloud(ctx context.Context) map[string]string {
 // rows returns the owner and the state of each address in the ledger.
 func (w *World) rows(ctx context.Context) (map[string]string, error) {
 	server := "--server=unix://" + filepath.Join(w.Servers[0].Folder, "admin")
-	inspect := exec.CommandContext(ctx, filepath.Join(env.Root(), "bin", "graft"), "ledger", "inspect", server, "-o", "json")
+	inspect := exec.CommandContext(ctx, filepath.Join(env.Root(), "bin", "graft"), "ledger", "inspect", server, "-o",
+		"json")
 	output, err := inspect.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("graft ledger inspect: %w: %s", err, failed.Stderr)

@@ -71,7 +71,8 @@ func versions(t testing.TB, open func() certificate.Store) {
 }
 
 // issued returns a replica.
-func issued(t testing.TB, store certificate.Store, clock *clocktesting.FakePassiveClock, names ...string) *certificate.Issued {
+func issued(t testing.TB, store certificate.Store, clock *clocktesting.FakePassiveClock,
+	names ...string) *certificate.Issued {
 	t.Helper()
 	i, err := certificate.NewIssued(certificate.Options{
 		Store: store, Clock: clock, Log: logr.Discard(),

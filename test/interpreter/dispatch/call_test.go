@@ -69,12 +69,14 @@ func (e *echoed) Interpret(_ context.Context, r interpreter.Request) (interprete
 		Patch: json.RawMessage(`[{"op":"add","path":"/spec/x","value":1}]`), Replicas: ptr.To[int32](3),
 		Healthy: ptr.To(true),
 		Status:  json.RawMessage(`{"ready":1}`), Components: []interpreter.Component{{Name: "a", Replicas: 2}},
-		Requirements: &interpreter.Requirements{ResourceRequest: json.RawMessage(`{"cpu":"1"}`), NodeClaim: json.RawMessage(`{"nodeSelector":{"a":"b"}}`)},
+		Requirements: &interpreter.Requirements{ResourceRequest: json.RawMessage(`{"cpu":"1"}`),
+			NodeClaim: json.RawMessage(`{"nodeSelector":{"a":"b"}}`)},
 		Dependencies: []interpreter.Dependency{{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}},
 	}, nil
 }
 
-var object = json.RawMessage(`{"apiVersion":"acme.com/v1","kind":"Queue","metadata":{"name":"q","namespace":"n"},"spec":{"replicas":3}}`)
+var object = json.RawMessage(`{"apiVersion":"acme.com/v1","kind":"Queue",` +
+	`"metadata":{"name":"q","namespace":"n"},"spec":{"replicas":3}}`)
 
 // TestWire sends each operation to the real codec in both dialects, by a URL and by a Service, and compares questions
 // and answers.
@@ -85,7 +87,8 @@ func TestWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byService := configuration.Endpoint{Service: &admissionv1.ServiceReference{Namespace: "graft", Name: "interpreter"}, CABundle: at.CABundle}
+	byService := configuration.Endpoint{Service: &admissionv1.ServiceReference{Namespace: "graft", Name: "interpreter"},
+		CABundle: at.CABundle}
 	for _, dialect := range []string{api.KindContext, api.KindReview} {
 		for about, e := range map[string]configuration.Endpoint{"url": at, "service": byService} {
 			d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(dialect, e), Services: resolved(parsed.Host)})
@@ -100,14 +103,16 @@ func TestWire(t *testing.T) {
 }
 
 func through(t *testing.T, d *dispatch.Dispatcher, answers *echoed, dialect string, o interpreter.Operation) {
-	r := interpreter.Request{Operation: o, Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Object: object}
+	r := interpreter.Request{Operation: o, Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"},
+		Object: object}
 	switch o {
 	case interpreter.Revise:
 		r.Replicas = 7
 	case interpreter.Retain:
 		r.Observed = json.RawMessage(`{"spec":{"replicas":9}}`)
 	case interpreter.Aggregate:
-		r.Members = []interpreter.Member{{Cluster: "a", Applied: true, Status: json.RawMessage(`{"ready":1}`)}, {Cluster: "b", Message: "no quota"}}
+		r.Members = []interpreter.Member{{Cluster: "a", Applied: true, Status: json.RawMessage(`{"ready":1}`)},
+			{Cluster: "b", Message: "no quota"}}
 		if dialect == api.KindContext {
 			r.Members[0].Health = "Healthy"
 		}
@@ -176,11 +181,15 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"no kind, other fields", answering(200, fine), "", 0},
 		{"another kind of text", answering(200, fine, "Content-Type: text/plain"), "", 0},
-		{"rejects another uid", answering(200, `{"response":{"uid":"x","successful":true}}`), `the uid of the response is "x"`, 0},
+		{"rejects another uid", answering(200, `{"response":{"uid":"x","successful":true}}`),
+			`the uid of the response is "x"`, 0},
 		{"rejects an answer without a response", answering(200, `{}`), "there is no response", 0},
 		{"rejects an answer that is not JSON", answering(200, `hello`), "couldn't", 0},
-		{"returns the webhook's reason", answering(200, `{"response":{"uid":"UID","status":{"message":"lame","code":422}}}`), "lame", 422},
-		{"returns the message of a Status", answering(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"none such","code":404}`), "none such", 404},
+		{"returns the webhook's reason", answering(200, `{"response":{"uid":"UID","status":{"message":"lame","code":422}}}`),
+			"lame", 422},
+		{"returns the message of a Status",
+			answering(404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"none such","code":404}`),
+			"none such", 404},
 		{"returns the text of an error", answering(500, `it is broken`), "it is broken", 500},
 		{"ends the call after the timeout", func(_ http.ResponseWriter, r *http.Request) {
 			waits.Store(r.URL.Query().Get("timeout"))
@@ -222,7 +231,8 @@ func health(t *testing.T, hooks dispatch.Hooks) (interpreter.Response, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := interpreter.Request{Operation: interpreter.Health, Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Object: object}
+	r := interpreter.Request{Operation: interpreter.Health,
+		Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Object: object}
 	return d.Interpret(t.Context(), r)
 }
 
@@ -240,7 +250,8 @@ func TestUntrusted(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	const answer = `{"response":{"uid":"UID","healthy":true}}`
 	good, broken := serve(t, answering(200, answer)), serve(t, answering(500, "broken"))
-	webhook := func(name string, e configuration.Endpoint, policy admissionv1.FailurePolicyType, version string) configuration.Webhook {
+	webhook := func(name string, e configuration.Endpoint, policy admissionv1.FailurePolicyType,
+		version string) configuration.Webhook {
 		return configuration.Webhook{
 			Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &e.URL, CABundle: e.CABundle}, FailurePolicy: &policy,
 			Rules: []configuration.Rule{{Operations: []string{"*"},
@@ -255,17 +266,22 @@ func TestPolicies(t *testing.T) {
 		wrong    string
 		code     int
 	}{
-		{"the first answers", []configuration.Webhook{webhook("a", good, "Fail", "v1alpha1"), webhook("b", broken, "Fail", "v1alpha1")},
+		{"the first answers",
+			[]configuration.Webhook{webhook("a", good, "Fail", "v1alpha1"), webhook("b", broken, "Fail", "v1alpha1")},
 			[]string{"webhook w/a"}, "", 0},
-		{"the first one fails, and the second is not called", []configuration.Webhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
+		{"the first one fails, and the second is not called",
+			[]configuration.Webhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
 			nil, `webhook w/a: an error on the server ("broken")`, 500},
-		{"Ignore skips a broken webhook", []configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
-			[]string{`skipped because its failurePolicy is Ignore: webhook w/a: an error on the server ("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
+		{"Ignore skips a broken webhook",
+			[]configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
+			[]string{`skipped because its failurePolicy is Ignore: webhook w/a: an error on the server ` +
+				`("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
 		{"no version of its messages is supported", []configuration.Webhook{webhook("a", good, "Fail", "v1")},
 			nil, "webhook w/a: none of the versions [v9, v1] is supported", 0},
 		{"Ignore skips a webhook without a known version",
 			[]configuration.Webhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
-			[]string{"skipped because its failurePolicy is Ignore: webhook w/a: none of the versions [v9, v1] is supported; supported is v1alpha1", "webhook w/b"}, "", 0},
+			[]string{"skipped because its failurePolicy is Ignore: webhook w/a: none of the versions [v9, v1] is supported; " +
+				"supported is v1alpha1", "webhook w/b"}, "", 0},
 		{"Ignore skips the only webhook", []configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1")},
 			nil, "no webhook is registered for health of Queue.v1.acme.com; skipped because its failurePolicy is Ignore", 404},
 		{"no webhook is registered", nil, nil, "no webhook is registered for health of Queue.v1.acme.com", 404},
@@ -289,7 +305,8 @@ func TestPolicies(t *testing.T) {
 
 // TestAsks checks that the selected webhook is known without a call.
 func TestAsks(t *testing.T) {
-	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindReview, configuration.Endpoint{URL: "https://localhost:1"})})
+	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindReview,
+		configuration.Endpoint{URL: "https://localhost:1"})})
 	if err != nil {
 		t.Fatal(err)
 	}

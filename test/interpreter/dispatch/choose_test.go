@@ -65,7 +65,8 @@ func TestChosen(t *testing.T) {
 			for about, want := range c.Want {
 				object, operation, _ := strings.Cut(about, " ")
 				part := strings.Split(object, "/")
-				s := dispatch.Subject{Kind: interpreter.Kind{Group: part[1], Version: part[2], Kind: part[3]}, Namespaced: part[0] != ""}
+				s := dispatch.Subject{Kind: interpreter.Kind{Group: part[1], Version: part[2], Kind: part[3]},
+					Namespaced: part[0] != ""}
 				s.Resource = configuration.Resource(s.Kind)
 				var got []string
 				for _, h := range hooks.For(s, interpreter.Operation(operation)) {

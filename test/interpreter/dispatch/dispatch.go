@@ -115,7 +115,8 @@ func (d *Dispatcher) Interpret(ctx context.Context, r interpreter.Request) (inte
 		case !hook.ignore:
 			return interpreter.Response{}, &Error{Webhook: hook.Name, Err: err}
 		}
-		because = append(because, fmt.Sprintf("skipped because its failurePolicy is Ignore: %s", &Error{Webhook: hook.Name, Err: err}))
+		because = append(because,
+			fmt.Sprintf("skipped because its failurePolicy is Ignore: %s", &Error{Webhook: hook.Name, Err: err}))
 	}
 	message := fmt.Sprintf("no webhook is registered for %s of %s", r.Operation, r.Kind)
 	for _, passed := range because {
@@ -135,7 +136,8 @@ func (d *Dispatcher) subject(kind interpreter.Kind, of identity) Subject {
 }
 
 // call calls one webhook.
-func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, of identity) (interpreter.Response, error) {
+func (d *Dispatcher) call(ctx context.Context, h *Hook, r *interpreter.Request, of identity) (interpreter.Response,
+	error) {
 	if h.version != nil {
 		return interpreter.Response{}, h.version
 	}

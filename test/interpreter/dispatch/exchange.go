@@ -102,7 +102,8 @@ func (e *exchange) response() (interpreter.Response, error) {
 }
 
 func fromContext(r *ContextResponse) interpreter.Response {
-	out := interpreter.Response{Patch: r.Patch, Replicas: r.Replicas, Requirements: requirementsOf(r.ReplicaRequirements), Healthy: r.Healthy}
+	out := interpreter.Response{Patch: r.Patch, Replicas: r.Replicas, Requirements: requirementsOf(r.ReplicaRequirements),
+		Healthy: r.Healthy}
 	for _, c := range r.Components {
 		out.Components = append(out.Components,
 			interpreter.Component{Name: c.Name, Replicas: c.Replicas, Requirements: requirementsOf(c.ReplicaRequirements)})

@@ -110,7 +110,8 @@ func Any(dialect string, e configuration.Endpoint) Hooks {
 	return Hooks{h}
 }
 
-func newHook(of, name, dialect string, c admissionv1.WebhookClientConfig, seconds *int32, otherwise time.Duration) *Hook {
+func newHook(of, name, dialect string, c admissionv1.WebhookClientConfig, seconds *int32,
+	otherwise time.Duration) *Hook {
 	h := &Hook{Name: of + "/" + name, Dialect: dialect, timeout: otherwise}
 	if seconds != nil {
 		h.timeout = time.Duration(*seconds) * time.Second
@@ -120,7 +121,8 @@ func newHook(of, name, dialect string, c admissionv1.WebhookClientConfig, second
 		h.client.URL = *c.URL
 	}
 	if s := c.Service; s != nil {
-		h.client.Service = &webhookutil.ClientConfigService{Name: s.Name, Namespace: s.Namespace, Port: configuration.DefaultServicePort}
+		h.client.Service = &webhookutil.ClientConfigService{Name: s.Name, Namespace: s.Namespace,
+			Port: configuration.DefaultServicePort}
 		if s.Port != nil {
 			h.client.Service.Port = *s.Port
 		}

@@ -94,7 +94,8 @@ func needed(there bool, field string) error {
 func verifyComponents(all []Component) error {
 	for _, c := range all {
 		if !(interpreter.Component{Name: c.Name}).Named() || c.Replicas < 0 {
-			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: %q has %d",
+			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: %q "+
+				"has %d",
 				interpreter.MaximumComponentName, c.Name, c.Replicas)
 		}
 	}

@@ -65,10 +65,12 @@ func TestWorker(t *testing.T) {
 				Type: "EveryNodeReady", Status: "True", Reason: "EveryNodeReady", Message: "All nodes are ready.",
 				LastTransitionTime: at(t, later), LastUpdateTime: at(t, later),
 			}},
-			State:          &runtime.RawExtension{Raw: []byte(`{"machineDeployments":{"live-general-z1":{"replicas":2}}}`)},
-			ProviderStatus: &runtime.RawExtension{Raw: []byte(`{"apiVersion":"ironcore.provider.extensions.gardener.cloud/v1alpha1","kind":"WorkerStatus"}`)},
+			State: &runtime.RawExtension{Raw: []byte(`{"machineDeployments":{"live-general-z1":{"replicas":2}}}`)},
+			ProviderStatus: &runtime.RawExtension{Raw: []byte(
+				`{"apiVersion":"ironcore.provider.extensions.gardener.cloud/v1alpha1","kind":"WorkerStatus"}`)},
 		},
-		MachineDeployments:               []extensionsv1alpha1.MachineDeployment{{Name: "live-general-z1", Minimum: 1, Maximum: 3, Priority: ptr.To[int32](0)}},
+		MachineDeployments: []extensionsv1alpha1.MachineDeployment{{Name: "live-general-z1", Minimum: 1,
+			Maximum: 3, Priority: ptr.To[int32](0)}},
 		MachineDeploymentsLastUpdateTime: ptr.To(at(t, later)),
 	}
 	compare(t, "worker.member.yaml", "The same Worker in a member, where an extension has done what was asked for.", made)
@@ -83,13 +85,15 @@ func workerValues() *worker.Values {
 			Name: "general", Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"},
 			Volume: &gardencorev1beta1.Volume{VolumeSize: "50Gi", Type: ptr.To("fast")},
 			Machine: gardencorev1beta1.Machine{
-				Type: "x3-large", Architecture: ptr.To("amd64"), Image: &gardencorev1beta1.ShootMachineImage{Name: "gardenlinux", Version: ptr.To("1877.5.0")},
+				Type: "x3-large", Architecture: ptr.To("amd64"), Image: &gardencorev1beta1.ShootMachineImage{Name: "gardenlinux",
+					Version: ptr.To("1877.5.0")},
 			},
 		}},
-		WorkerPoolNameToOperatingSystemConfigsMap: map[string]*operatingsystemconfig.OperatingSystemConfigs{"general": {Init: operatingsystemconfig.Data{
-			SecretName:                  ptr.To("gardener-node-agent-general-56b95-init"),
-			GardenerNodeAgentSecretName: "gardener-node-agent-general-56b95",
-		}}},
+		WorkerPoolNameToOperatingSystemConfigsMap: map[string]*operatingsystemconfig.OperatingSystemConfigs{
+			"general": {Init: operatingsystemconfig.Data{
+				SecretName:                  ptr.To("gardener-node-agent-general-56b95-init"),
+				GardenerNodeAgentSecretName: "gardener-node-agent-general-56b95",
+			}}},
 	}
 }
 

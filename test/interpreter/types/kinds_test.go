@@ -35,7 +35,8 @@ var projects = map[string]project{
 	"argo-rollouts": {
 		modules: []string{"github.com/argoproj/argo-rollouts"},
 		types: map[string]func() any{
-			"argoproj.io/v1alpha1 Rollout": of[rollouts.Rollout](), "argoproj.io/v1alpha1 AnalysisRun": of[rollouts.AnalysisRun](),
+			"argoproj.io/v1alpha1 Rollout":     of[rollouts.Rollout](),
+			"argoproj.io/v1alpha1 AnalysisRun": of[rollouts.AnalysisRun](),
 		},
 	},
 	"cert-manager": {

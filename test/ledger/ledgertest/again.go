@@ -66,7 +66,8 @@ func testReallocation(t *testing.T, open Open) {
 			t.Errorf("%s, previous owner %q: the error does not name the quarantine: %v", c.of, c.previous, err)
 		case err == nil:
 			words := strings.Fields(show(a))
-			if diff := cmp.Diff([]string{address, first.MAC.String(), "100"}, []string{words[0], words[2], words[3]}); diff != "" {
+			if diff := cmp.Diff([]string{address, first.MAC.String(), "100"},
+				[]string{words[0], words[2], words[3]}); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.of, diff)
 			}
 			first = a
@@ -74,7 +75,8 @@ func testReallocation(t *testing.T, open Open) {
 	}
 	defer closing(t, store)
 	if got, err := l.Expire(t.Context(), until); got != 3 || err != nil {
-		t.Errorf("got %d expired rows and %v, want 3: after a reallocation, only addresses of the other family are in quarantine", got, err)
+		t.Errorf("got %d expired rows and %v, want 3: after a reallocation, only addresses of the other family are in "+
+			"quarantine", got, err)
 	}
 	if got := l.Taken("pool"); got != 2 {
 		t.Errorf("got %d taken, want 2", got)
@@ -82,13 +84,14 @@ func testReallocation(t *testing.T, open Open) {
 	consistent(t, l)
 }
 
-// testQuarantineWithoutOwner checks that the quarantine of a row without a previous owner, as in older rows, applies to all
-// owners and ends.
+// testQuarantineWithoutOwner checks that the quarantine of a row without a previous owner, as in older rows, applies to
+// all owners and ends.
 func testQuarantineWithoutOwner(t *testing.T, open Open) {
 	until := now.Add(time.Minute)
 	store := open(t)
 	key := "ip/pool/" + hex.EncodeToString([]byte{10, 0, 0, 5})
-	if err := store.Commit(t.Context(), ledger.Change{Key: key, Value: []byte("~" + strconv.FormatInt(until.Unix(), 10))}); err != nil {
+	if err := store.Commit(t.Context(),
+		ledger.Change{Key: key, Value: []byte("~" + strconv.FormatInt(until.Unix(), 10))}); err != nil {
 		t.Fatal(err)
 	}
 	l := opened(t, store)
@@ -129,8 +132,8 @@ func testFailedReallocation(t *testing.T, open Open) {
 	reserve(t, l, requesting("c", "10.0.0.5"))
 }
 
-// testReallocationOnTwoServers lets an owner release an address and request it again at once, on alternating servers that
-// learn of changes late, while another owner requests it.
+// testReallocationOnTwoServers lets an owner release an address and request it again at once, on alternating servers
+// that learn of changes late, while another owner requests it.
 func testReallocationOnTwoServers(t *testing.T, open Open) {
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}
 	for i := range 20 {

@@ -115,7 +115,8 @@ func testNamed(t *testing.T, open Open) {
 			}
 		}
 	}
-	if _, _, err := l.Reserve(t.Context(), ledger.Intent{Owner: owner("d"), Pool: "pol"}); !errors.Is(err, network.ErrUnknownPool) {
+	if _, _, err := l.Reserve(t.Context(), ledger.Intent{Owner: owner("d"), Pool: "pol"}); !errors.Is(err,
+		network.ErrUnknownPool) {
 		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
 	}
 }
@@ -217,7 +218,8 @@ func testUpdate(t *testing.T, open Open) {
 	if got, _ := l.Get(t.Context(), owner("a")); !cmp.Equal(got, bound, comparing) {
 		t.Errorf("refused updates changed the row: %+v", got)
 	}
-	if _, err := l.Update(t.Context(), owner("b"), func(*network.Allocation) error { return nil }); !errors.Is(err, network.ErrNotHeld) {
+	if _, err := l.Update(t.Context(), owner("b"), func(*network.Allocation) error { return nil }); !errors.Is(err,
+		network.ErrNotHeld) {
 		t.Errorf("got error %v, want %v", err, network.ErrNotHeld)
 	}
 }
@@ -373,7 +375,8 @@ func pools(t *testing.T) []ledger.Pool {
 	return []ledger.Pool{
 		{
 			Name: "pool", FirstVLAN: 100, LastVLAN: 200, MACPrefix: []byte{2, 0x11},
-			Subnets: []ledger.Subnet{subnet("10.0.0.0/24", "10.0.0.1-10.0.0.6", "10.0.0.8-10.0.0.9"), subnet("fd00::/64", "fd00::1-fd00::ffff", "")},
+			Subnets: []ledger.Subnet{subnet("10.0.0.0/24", "10.0.0.1-10.0.0.6", "10.0.0.8-10.0.0.9"),
+				subnet("fd00::/64", "fd00::1-fd00::ffff", "")},
 		},
 		{
 			Name: "large", FirstVLAN: 1, LastVLAN: 4094, MACPrefix: []byte{2, 0x11},
@@ -408,7 +411,8 @@ func closing(t *testing.T, store ledger.Store) {
 func owner(key string) network.Owner { return network.Owner{Contract: "test", Key: key} }
 
 func intent(of string) ledger.Intent {
-	return ledger.Intent{Owner: owner(of), Pool: "pool", Trunk: network.Trunk{Node: "n", MAC: "m"}, State: network.Intended, Now: now}
+	return ledger.Intent{Owner: owner(of), Pool: "pool", Trunk: network.Trunk{Node: "n", MAC: "m"},
+		State: network.Intended, Now: now}
 }
 
 func reserve(t *testing.T, l *ledger.Ledger, in ledger.Intent) network.Allocation {

@@ -48,7 +48,8 @@ func testRecords(t *testing.T, open Open) {
 	closing(t, store)
 	store = open(t)
 	defer closing(t, store)
-	const want = `record/-/things/c={"name":"of another node"} record/n1/things/a/b={"name":"first","number":2} record/n1/things/c={"name":"second"}`
+	const want = `record/-/things/c={"name":"of another node"} record/n1/things/a/b={"name":"first","number":2} ` +
+		`record/n1/things/c={"name":"second"}`
 	if diff := cmp.Diff(want, rows(t, store, "")); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
@@ -107,7 +108,8 @@ func testSharedRecords(t *testing.T, open Open) {
 		t.Errorf("got %v and %v", value, err)
 	}
 	refused := errors.New("refused")
-	if err := one.Update(t.Context(), "a", func(*thing) (*thing, error) { return nil, refused }); !errors.Is(err, refused) {
+	if err := one.Update(t.Context(), "a", func(*thing) (*thing, error) { return nil, refused }); !errors.Is(err,
+		refused) {
 		t.Errorf("got error %v, want %v", err, refused)
 	}
 	if err := one.Update(t.Context(), "a", func(*thing) (*thing, error) { return nil, nil }); err != nil {
@@ -197,7 +199,8 @@ func testNext(t *testing.T, open Open) {
 	}
 	for part, want := range map[string]error{"10.0.0.0/24": nil, "fd00::/64": nil, "10.9.0.0/24": network.ErrOutside,
 		"10.0.0.9/32": network.ErrOutside} {
-		if _, err := l.Next(context.WithoutCancel(t.Context()), "pool", netip.MustParsePrefix(part), 1); !errors.Is(err, want) || (err == nil) != (want == nil) {
+		if _, err := l.Next(context.WithoutCancel(t.Context()), "pool", netip.MustParsePrefix(part), 1); !errors.Is(err,
+			want) || (err == nil) != (want == nil) {
 			t.Errorf("%s: got error %v, want %v", part, err, want)
 		}
 	}

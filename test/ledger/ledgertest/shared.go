@@ -365,7 +365,8 @@ func testToldInOrder(t *testing.T, open Open) {
 	}
 	eventually(t, "all is told", func() bool { told.mutex.Lock(); defer told.mutex.Unlock(); return told.last == last })
 	want := map[string]string{}
-	if err := store.Scan(t.Context(), "", func(key, value []byte) error { want[string(key)] = string(value); return nil }); err != nil {
+	if err := store.Scan(t.Context(), "",
+		func(key, value []byte) error { want[string(key)] = string(value); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	told.mutex.Lock()
@@ -400,7 +401,8 @@ func testBatches(t *testing.T, open Open) {
 	for i := range changes {
 		changes[i].Key += "again"
 	}
-	if err := store.Commit(t.Context(), append(changes, ledger.Change{Key: "last", Value: []byte("1")})...); !errors.Is(err, ledger.ErrTooLarge) {
+	if err := store.Commit(t.Context(),
+		append(changes, ledger.Change{Key: "last", Value: []byte("1")})...); !errors.Is(err, ledger.ErrTooLarge) {
 		t.Errorf("%d rows: got error %v, want %v", limit+1, err, ledger.ErrTooLarge)
 	}
 	if value, err := store.Get(t.Context(), "row0again"); value != nil || err != nil {

@@ -171,7 +171,8 @@ func testOneWinner(t *testing.T, open Open) {
 		if _, more := <-wins; !ok || more {
 			t.Fatalf("round %d: want exactly one winner", round)
 		}
-		if diff := cmp.Diff(fmt.Sprintf("own/%d/%d=%d", round, winner, winner), rows(t, store, fmt.Sprintf("own/%d/", round))); diff != "" {
+		if diff := cmp.Diff(fmt.Sprintf("own/%d/%d=%d", round, winner, winner),
+			rows(t, store, fmt.Sprintf("own/%d/", round))); diff != "" {
 			t.Errorf("rows of the callers of round %d (-want +got):\n%s", round, diff)
 		}
 	}

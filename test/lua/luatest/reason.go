@@ -28,7 +28,8 @@ var (
 	// absent matches the name of a missing field.
 	absent = regexp.MustCompile(`^there is no (\w+)(?:;|$)`)
 	// unasked matches errors of questions that Karmada never asks.
-	unasked = regexp.MustCompile(`^(the object|the observed object) (is missing|is not valid JSON|is an? \S+, and must be an object)` +
+	unasked = regexp.MustCompile(`^(the object|the observed object) ` +
+		`(is missing|is not valid JSON|is an? \S+, and must be an object)` +
 		`|^the number of replicas is negative$|^the member \S* is listed twice$`)
 	// crashed matches an error of Lua itself, in contrast to a deliberate error of the script.
 	crashed = regexp.MustCompile(`^[^:]+:\d+: |attempt to `)

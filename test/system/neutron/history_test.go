@@ -44,7 +44,8 @@ clouds:
       namePrefix: history-pods
       trunk: {vlans: 100-199, warmPorts: 4}
 pools:
-  chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}], cloud: claims, quarantine: 0s, exclusive: true}
+  chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}],
+    cloud: claims, quarantine: 0s, exclusive: true}
   named: {subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.3]}], cloud: pods, quarantine: 0s, exclusive: true}
 profiles:
   chosen: {pools: [chosen]}

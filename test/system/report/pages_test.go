@@ -118,7 +118,8 @@ func hostile() *render.Page {
 	script := "</script><script>console.error('run')</script>" +
 		"<img src=https://example.com/x.png onerror=console.error(1)>"
 	rule := mutation.Applied{
-		Rule: script + long, Profile: long, Position: source.Position{File: long, Line: 1}, Outcome: mutation.Skipped, Reason: long,
+		Rule: script + long, Profile: long, Position: source.Position{File: long,
+			Line: 1}, Outcome: mutation.Skipped, Reason: long,
 	}
 	by := render.AuthorOf(rule)
 	return &render.Page{
