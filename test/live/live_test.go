@@ -102,23 +102,6 @@ var _ = Describe("graft diff --live", func() {
 	})
 })
 
-var _ = Describe("graft compare --live", func() {
-	It("shows the changes from the installed profile to the next", func() {
-		command(land.Kubeconfig(), "compare", "--live", installed, next).expect(0, "compare.text")
-	})
-
-	It("says that nothing changes between equal profiles", func() {
-		got := command(land.Kubeconfig(), "compare", "--live", installed, installed, "--exit-code")
-		Expect(got.out).To(ContainSubstring("nothing changes"), "standard error:\n%s", got.err)
-		Expect(got.status).To(BeZero(), "exit status; standard error:\n%s", got.err)
-	})
-
-	It("says that the objects were written by another version than the old profile", func() {
-		got := command(land.Kubeconfig(), "compare", "--live", next, next)
-		Expect(got.out).To(ContainSubstring("which is not OLD"), "standard error:\n%s", got.err)
-	})
-})
-
 var _ = Describe("graft explain --live", func() {
 	arguments := []string{"explain", "deployment/kube-controller-manager", "--live", "-p", next}
 
@@ -206,8 +189,6 @@ var _ = Describe("the permissions for --live", Ordered, func() {
 	},
 		Entry("reading is enough for a diff without dry runs",
 			"reader", "diff --live -p "+next+" --no-dry-run", 0, "Deployment kube-controller-manager", ""),
-		Entry("reading is enough to compare",
-			"reader", "compare --live "+installed+" "+next, 0, "Deployment kube-controller-manager", ""),
 		Entry("dry runs need the verb update",
 			"reader", "diff --live -p "+next, 2,
 			"the dry run is not permitted, which needs the verb update (--no-dry-run only reads)",
@@ -215,7 +196,7 @@ var _ = Describe("the permissions for --live", Ordered, func() {
 		Entry("the verb update is enough for dry runs",
 			"dry-runner", "diff --live -p "+next, 0, "Deployment kube-controller-manager", ""),
 		Entry("a Secret that the profile looks up must be readable",
-			"without-secrets", "compare --live "+installed+" "+next, 2,
+			"without-secrets", "diff --live -p "+next+" --no-dry-run", 2,
 			"reading the Secret cloudprovider", "some objects could not be compared"),
 		Entry("a namespace must exist",
 			"reader", "diff --live -p "+next+" -n shoot--local--none", 2,
@@ -243,8 +224,8 @@ var _ = Describe("graft while the installed webhooks do not answer", Ordered, fu
 		Expect(got.status).To(Equal(2), "exit status; standard error:\n%s", got.err)
 	})
 
-	It("compares all the same", func() {
-		got := command(land.Kubeconfig(), "compare", "--live", installed, next, "-n", namespaces[0])
+	It("compares the stored objects all the same", func() {
+		got := command(land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0], "--no-dry-run")
 		Expect(got.out).To(ContainSubstring("Deployment kube-controller-manager"), "standard error:\n%s", got.err)
 		Expect(got.status).To(BeZero(), "exit status; standard error:\n%s", got.err)
 	})

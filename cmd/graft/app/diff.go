@@ -76,13 +76,13 @@ Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denie
 	o.profiles.addTo(set)
 	o.snapshots.addTo(set)
 	o.live.addTo(set)
-	o.live.addDryRunTo(set)
+	set.BoolVar(&o.live.noDryRun, "no-dry-run", false, "with --live: compare with the stored objects, without a dry run of the installed webhooks")
 	o.output.addTo(command, "changes")
 	return command
 }
 
 func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
-	if err := o.live.check(command.Flags(), "show-secrets"); err != nil {
+	if err := o.live.check(command.Flags()); err != nil {
 		return err
 	}
 	if err := o.output.check(); err != nil {
@@ -93,7 +93,7 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 		return err
 	}
 	if o.live.enabled {
-		return o.live.runDiff(command.Context(), s, o, manifests, profiles)
+		return o.runLive(command.Context(), s, manifests, profiles)
 	}
 	manifests, object := objectIn(manifests)
 	snapshots, err := o.snapshots.snapshots(command.Context(), s, manifests, profiles.Provider())

@@ -22,10 +22,9 @@ func TestLiveRefuses(t *testing.T) {
 		{"diff -p " + profile + " --live --ha --kubernetes 1.33", "--ha, --kubernetes"},
 		{"diff -p " + profile + " --live -n shoot--a--b --show-secrets", "--show-secrets"},
 		{"diff -p " + profile + " --live --set region=a --old x --present y", "--set, --old, --present"},
-		{"compare " + profile + " " + profile + " --live --kubernetes 1.33 --variants ha -f x", "--kubernetes, --variants, --manifest"},
 		{"explain deployment/kube-scheduler -p " + profile + " --live -n shoot--a--b --garden --legacy", "--garden, --legacy"},
 		{"diff -p " + profile + " --kubeconfig x --no-dry-run", "--kubeconfig, --no-dry-run"},
-		{"compare " + profile + " " + profile + " --kube-context x", "--kube-context"},
+		{"diff -p " + profile + " --kube-context x", "--kube-context"},
 		{"explain deployment/kube-scheduler -p " + profile + " --kubeconfig x", "--kubeconfig"},
 	} {
 		t.Run(c.arguments, func(t *testing.T) {

@@ -10,6 +10,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,6 @@ type Options struct {
 	Snapshots []*snapshot.Snapshot
 	// Notes are added to the result.
 	Notes []string
-	// Incomplete reports that there are more snapshots, which could not be had; the notes say which.
-	Incomplete bool
 	// More returns further effects for an object that both sides admit; nil for none.
 	More func(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) ([]string, error)
 	// Progress is called after each snapshot with the number of completed ones; it may be nil.
@@ -63,34 +62,42 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		o.Parallel = runtime.GOMAXPROCS(0)
 	}
 	found := make([][]outcome, len(o.Snapshots))
+	err := Each(ctx, o.Parallel, len(o.Snapshots), o.Progress, func(ctx context.Context, i int) (err error) {
+		if found[i], err = o.compare(ctx, o.Snapshots[i]); err != nil {
+			return fmt.Errorf("comparing %s: %w", o.Snapshots[i].Title, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gather(o, found), nil
+}
+
+// Each calls do for each index below count, as many at a time as parallel says, and after each progress with the number
+// of completed calls, unless it is nil. It fails with the context's error, or the first one of do.
+func Each(ctx context.Context, parallel, count int, progress func(done, of int), do func(ctx context.Context, i int) error) error {
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(o.Parallel)
+	group.SetLimit(parallel)
 	var (
 		lock sync.Mutex
 		done int
 	)
-	for i, s := range o.Snapshots {
+	for i := range count {
 		group.Go(func() error {
-			var err error
-			if found[i], err = o.compare(inner, s); err != nil {
-				return fmt.Errorf("comparing %s: %w", s.Title, err)
+			if err := cmp.Or(do(inner, i), inner.Err()); err != nil {
+				return err
 			}
-			if o.Progress != nil {
-				lock.Lock()
-				defer lock.Unlock()
-				done++
-				o.Progress(done, len(o.Snapshots))
+			lock.Lock()
+			defer lock.Unlock()
+			if done++; progress != nil {
+				progress(done, count)
 			}
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, err
-	}
-	return gather(o, found), nil
+	err := group.Wait()
+	return cmp.Or(ctx.Err(), err)
 }
 
 // Verdict classifies the difference between two results; the verdicts are in the order of the output.

@@ -23,7 +23,7 @@ type Result struct {
 	// Objects counts the objects that were compared, and Shoots are the titles of the snapshots.
 	Objects int
 	Shoots  []string
-	// Incomplete reports that snapshots are missing; see Options.
+	// Incomplete reports that there are more snapshots, which could not be had; the notes say which. Callers set it.
 	Incomplete bool
 
 	options Options
@@ -62,7 +62,7 @@ func (r *Result) Count(v Verdict) int {
 
 // gather puts the outcomes of all snapshots together: equal differences of the same object in several shoots are one.
 func gather(o Options, found [][]outcome) *Result {
-	r := &Result{Incomplete: o.Incomplete, options: o}
+	r := &Result{options: o}
 	groups, having := map[string]*Group{}, map[string]int{}
 	for i, s := range o.Snapshots {
 		r.Shoots = append(r.Shoots, s.Title)

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
@@ -23,6 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
@@ -43,14 +43,10 @@ var (
 // parallel is the number of control planes that are read concurrently.
 const parallel = 8
 
-// ControlPlanes returns the names of the namespaces for which the webhooks of the programs are called, sorted. It fails
+// ControlPlanes returns the names of the namespaces for which the webhooks of the program are called, sorted. It fails
 // with ErrNoControlPlane if there is none.
-func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program) ([]string, error) {
-	var registrations []mutation.Registration
-	for _, program := range programs {
-		registrations = append(registrations, program.Registrations()...)
-	}
-	namespaces, err := drift.ControlPlanes(ctx, s, registrations)
+func (s *Seed) ControlPlanes(ctx context.Context, program *mutation.Program) ([]string, error) {
+	namespaces, err := drift.ControlPlanes(ctx, s, program.Registrations())
 	if err != nil {
 		return nil, err
 	}
@@ -66,49 +62,27 @@ func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program)
 
 // Snapshots reads control planes, several at a time, and calls progress with the number of completed ones. An
 // unreadable one contains its error; the remaining ones are still read.
-func (s *Seed) Snapshots(ctx context.Context, names []string, progress func(done, of int), programs ...*mutation.Program) ([]*Plane, error) {
+func (s *Seed) Snapshots(ctx context.Context, names []string, progress func(done, of int), program *mutation.Program) ([]*Plane, error) {
 	planes := make([]*Plane, len(names))
-	err := each(ctx, len(names), progress, func(ctx context.Context, i int) {
-		plane, err := s.Snapshot(ctx, names[i], programs...)
+	err := compare.Each(ctx, parallel, len(names), progress, func(ctx context.Context, i int) error {
+		plane, err := s.Snapshot(ctx, names[i], program)
 		if err != nil {
 			plane = &Plane{Err: err}
 		}
 		plane.Name, planes[i] = names[i], plane
+		return nil
 	})
 	return planes, err
 }
 
-// Extend reads the objects that other programs have rules for, too. It fails if they cannot be read.
-func (s *Seed) Extend(ctx context.Context, planes []*Plane, programs ...*mutation.Program) error {
-	return each(ctx, len(planes), nil, func(ctx context.Context, i int) {
+// Extend reads the objects that another program has rules for, too. It fails if they cannot be read.
+func (s *Seed) Extend(ctx context.Context, planes []*Plane, program *mutation.Program) error {
+	return compare.Each(ctx, parallel, len(planes), nil, func(ctx context.Context, i int) error {
 		if planes[i].Err == nil {
-			planes[i].Err = s.extend(ctx, planes[i], programs)
+			planes[i].Err = s.extend(ctx, planes[i], program)
 		}
+		return nil
 	})
-}
-
-// each calls a function for control planes, several at a time. It fails with the context's error.
-func each(ctx context.Context, count int, progress func(done, of int), do func(ctx context.Context, i int)) error {
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	var (
-		lock sync.Mutex
-		done int
-	)
-	for i := range count {
-		group.Go(func() error {
-			if do(inner, i); inner.Err() != nil {
-				return inner.Err()
-			}
-			lock.Lock()
-			defer lock.Unlock()
-			if done++; progress != nil {
-				progress(done, count)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
 }
 
 // Plane is the current control plane in the seed.
@@ -127,9 +101,9 @@ type Plane struct {
 	forms []target.Form
 }
 
-// Snapshot reads the objects of one control plane for which the programs have rules. The error wraps ErrNoNamespace if
+// Snapshot reads the objects of one control plane for which the program has rules. The error wraps ErrNoNamespace if
 // the namespace does not exist.
-func (s *Seed) Snapshot(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
+func (s *Seed) Snapshot(ctx context.Context, name string, program *mutation.Program) (*Plane, error) {
 	source, err := s.source(ctx, name)
 	if err != nil {
 		return nil, err
@@ -137,7 +111,7 @@ func (s *Seed) Snapshot(ctx context.Context, name string, programs ...*mutation.
 	plane := &Plane{Name: name, Taken: map[string]*annotation.Restored{}, Snapshot: &snapshot.Snapshot{
 		Title: name, Facts: source.facts, Old: map[string][]byte{}, Live: source,
 	}}
-	if err := s.extend(ctx, plane, programs); err != nil {
+	if err := s.extend(ctx, plane, program); err != nil {
 		return nil, err
 	}
 	return plane, nil
@@ -159,20 +133,18 @@ func (s *Seed) source(ctx context.Context, name string) (*lookups, error) {
 	return &lookups{seed: s, facts: known.WithNamespace(namespace), known: map[string]lookup{}}, nil
 }
 
-// extend reads the objects with rules of the programs, except those of forms that were already read.
-func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Program) error {
+// extend reads the objects with rules of the program, except those of forms that were already read.
+func (s *Seed) extend(ctx context.Context, plane *Plane, program *mutation.Program) error {
 	var selected []mutation.Registration
 	var forms []target.Form
-	for _, program := range programs {
-		for _, r := range program.Registrations() {
-			if namespace := plane.Snapshot.Namespace(); !r.Selects(namespace.Name, namespace.Labels) {
-				continue
-			}
-			selected = append(selected, r)
-			for _, form := range r.Forms {
-				if form.Parts = 0; !slices.Contains(plane.forms, form) {
-					plane.forms, forms = append(plane.forms, form), append(forms, form)
-				}
+	for _, r := range program.Registrations() {
+		if namespace := plane.Snapshot.Namespace(); !r.Selects(namespace.Name, namespace.Labels) {
+			continue
+		}
+		selected = append(selected, r)
+		for _, form := range r.Forms {
+			if form.Parts = 0; !slices.Contains(plane.forms, form) {
+				plane.forms, forms = append(plane.forms, form), append(forms, form)
 			}
 		}
 	}
