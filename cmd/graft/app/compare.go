@@ -60,7 +60,7 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
 	m := &o.matrix
 	set.StringSliceVar(&m.Versions, "kubernetes", nil, "versions of the shoots, such as 1.33,1.34.2 (default: one of each known minor version)")
 	set.StringSliceVar(&m.Variants, "variants", nil,
-		"variants of the shoots: "+strings.Join(compare.Variants(), ", ")+", or several in one as in ha+ipv6 (default: each)")
+		"variants of the shoots: "+strings.Join(compare.Variants(), ", ")+" (default: each)")
 	set.StringSliceVar(&m.Providers, "providers", nil, "providers of the shoots (default: the first of each profile)")
 	set.StringArrayVarP(&o.manifests, "manifest", "f", nil, "manifests to use instead of generated control planes: file, folder or - (repeatable)")
 	o.snapshots.addSharedTo(set)

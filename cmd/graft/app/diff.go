@@ -5,13 +5,15 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
@@ -130,19 +132,26 @@ func objectIn(arguments []string) (manifests []string, object string) {
 	return manifests, object
 }
 
-// only keeps the object of each snapshot; it is an error where no snapshot has it.
-func only(snapshots []*snapshot.Snapshot, object string) error {
-	having, named, err := having(snapshots, object)
-	if err != nil {
-		return err
-	}
+// only keeps the named object of each control plane. If none has it, it returns the error of the first one, or that of
+// one with several matches.
+func only(snapshots []*snapshot.Snapshot, word string) error {
+	var missing error
+	found := false
 	for _, one := range snapshots {
-		one.Objects = nil
-		if i := slices.Index(having, one); i >= 0 {
-			one.Objects = []manifest.Object{named[i]}
+		object, err := explain.Find(one.Objects, word)
+		switch {
+		case errors.Is(err, explain.ErrAmbiguous):
+			return err
+		case err != nil:
+			one.Objects, missing = nil, cmp.Or(missing, err)
+		default:
+			one.Objects, found = []manifest.Object{object}, true
 		}
 	}
-	return nil
+	if found {
+		return nil
+	}
+	return missing
 }
 
 // admit takes the objects of all snapshots through the profiles.

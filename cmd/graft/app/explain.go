@@ -5,17 +5,16 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
@@ -58,8 +57,8 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 	o.profiles.addTo(set)
 	o.snapshots.addTo(set)
 	o.live.addTo(set)
-	set.StringVarP(&o.output, "output", "o", explain.Formats()[0], "`format`: "+strings.Join(explain.Formats(), ", "))
-	choices(command, "output", explain.Formats()...)
+	set.StringVarP(&o.output, "output", "o", "text", "`format`: text, json")
+	choices(command, "output", "text", "json")
 	return command
 }
 
@@ -93,20 +92,26 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 		return err
 	}
 	several := len(snapshots) > 1
-	snapshots, named, err := having(snapshots, words[0])
-	if err != nil {
+	if err := only(snapshots, words[0]); err != nil {
 		return err
 	}
+	snapshots = slices.DeleteFunc(snapshots, func(s *snapshot.Snapshot) bool { return len(s.Objects) == 0 })
 	denied := false
 	for i, one := range snapshots {
 		if several && o.output == "text" {
 			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
 		}
-		object, err := explain.Of(command.Context(), profiles.Program, named[i].JSON, one.Admission(one.Old[snapshot.OldKey(named[i])]), one.Source())
+		named := one.Objects[0]
+		object, err := explain.Of(command.Context(), profiles.Program, named.JSON, one.Admission(one.Old[snapshot.OldKey(named)]), one.Source())
 		if err != nil {
 			return err
 		}
-		if err := o.write(s, object); err != nil {
+		if o.output == "json" {
+			err = s.writeJSON(object)
+		} else {
+			err = object.Write(s.Out, explain.Style(s.style()))
+		}
+		if err != nil {
 			return err
 		}
 		if len(object.Missing) > 0 {
@@ -138,26 +143,6 @@ func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded)
 	return planes.snapshots, nil
 }
 
-// having returns the control planes with the named object, and the object in each. If there is none, it returns the
-// error of the first one, or that of one with several matches.
-func having(snapshots []*snapshot.Snapshot, word string) (those []*snapshot.Snapshot, named []manifest.Object, err error) {
-	for _, one := range snapshots {
-		object, missing := explain.Find(one.Objects, word)
-		if errors.Is(missing, explain.ErrAmbiguous) {
-			return nil, nil, missing
-		}
-		if missing != nil {
-			err = cmp.Or(err, missing)
-			continue
-		}
-		those, named = append(those, one), append(named, object)
-	}
-	if len(those) > 0 {
-		return those, named, nil
-	}
-	return nil, nil, err
-}
-
 func (o *explainOptions) static(s *Streams, words []string) error {
 	if len(words) == 0 {
 		_, err := io.WriteString(s.Out, explain.Overview())
@@ -167,10 +152,8 @@ func (o *explainOptions) static(s *Streams, words []string) error {
 	if err != nil {
 		return err
 	}
-	return o.write(s, page)
-}
-
-// write writes an explanation or a page.
-func (o *explainOptions) write(s *Streams, what any) error {
-	return explain.Style(s.style()).Write(s.Out, o.output, what)
+	if o.output == "json" {
+		return s.writeJSON(page)
+	}
+	return page.Write(s.Out)
 }

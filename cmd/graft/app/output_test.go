@@ -29,7 +29,7 @@ func graft(t *testing.T, command string, arguments ...string) (out, err string, 
 func TestOutput(t *testing.T) {
 	for command, formats := range map[string][]string{
 		"diff":   {"text", "json", "markdown", "html"},
-		"render": {"yaml", "json", "text"},
+		"render": {"yaml", "json"},
 	} {
 		for _, format := range formats {
 			t.Run(command+"/"+format, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestObjectsOutsideControlPlanesAreIgnored(t *testing.T) {
 // denials do not.
 func TestDenialSuggestsPresent(t *testing.T) {
 	const hint = "Pass the objects that lookups read"
-	for _, command := range []string{"diff", "diff -o json", "render", "render -o text"} {
+	for _, command := range []string{"diff", "diff -o json", "render", "render -o json"} {
 		words := strings.Fields(command)
 		if _, errors, status := graft(t, words[0], words[1:]...); status != 0 || strings.Contains(errors, hint) {
 			t.Errorf("%s: got status %d: %s", command, status, errors)

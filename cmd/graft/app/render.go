@@ -36,10 +36,7 @@ creates them.`,
   graft render -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
   # as Gardener creates it, for graft convert
-  graft render --without-profile --kubernetes 1.34.2 --provider openstack
-
-  # for reading: one flag per line, files and units as text
-  graft render -p example/profiles/openstack/profile.yaml -o text`,
+  graft render --without-profile --kubernetes 1.34.2 --provider openstack`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()

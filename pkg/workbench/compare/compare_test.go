@@ -154,11 +154,12 @@ func TestMatrix(t *testing.T) {
 		err   error
 	}{
 		{name: "by default", want: "1.31.14; 1.31.14, ha; 1.31.14, ipv6", count: 20},
-		{name: "chosen", matrix: compare.Matrix{Versions: []string{"1.33"}, Variants: []string{"plain", "ha+ipv6"}}, want: "1.33.6; 1.33.6, ha, ipv6", count: 2},
+		{name: "chosen", matrix: compare.Matrix{Versions: []string{"1.33"}, Variants: []string{"plain", "ipv6"}}, want: "1.33.6; 1.33.6, ipv6", count: 2},
 		{name: "a whole version", matrix: compare.Matrix{Versions: []string{"1.33.1"}, Variants: []string{"plain"}}, want: "1.33.1", count: 1},
 		{name: "providers", matrix: compare.Matrix{Providers: []string{"a", "b"}, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6", count: 2},
 		{name: "gardens", matrix: compare.Matrix{Garden: true, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6, garden", count: 2},
 		{name: "no such variant", matrix: compare.Matrix{Variants: []string{"hibernate"}}, err: compare.ErrVariant},
+		{name: "variants joined", matrix: compare.Matrix{Variants: []string{"ha+ipv6"}}, err: compare.ErrVariant},
 		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: snapshot.ErrVersion},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -34,22 +34,16 @@ var variants = []variant{
 	{"ipv6", func(o *snapshot.Options) { o.IPv6 = true }},
 	{"hibernated", func(o *snapshot.Options) { o.Hibernated = true }},
 	{"workerless", func(o *snapshot.Options) { o.Workerless = true }},
-	{"garden", func(o *snapshot.Options) { o.Garden = true }},
 }
 
-// Variants returns the variants of shoots. Several variants in one shoot are joined by +, as in ha+ipv6. The virtual
-// garden is not a variant.
+// Variants returns the variants of shoots.
 func Variants() []string {
-	var names []string
-	for _, v := range variants {
-		if v.name != garden {
-			names = append(names, v.name)
-		}
+	names := make([]string, len(variants))
+	for i, v := range variants {
+		names[i] = v.name
 	}
 	return names
 }
-
-const garden = "garden"
 
 // Matrix selects the generated control planes: one for each version, variant and provider.
 type Matrix struct {
@@ -87,12 +81,14 @@ func (m Matrix) Options() ([]snapshot.Options, error) {
 	var all []snapshot.Options
 	for _, provider := range providers {
 		for _, version := range versions {
-			for _, names := range chosen {
+			for _, name := range chosen {
+				at := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
+				if at < 0 {
+					return nil, fmt.Errorf("%w: %q%s; there are %s", ErrVariant, name, source.Suggest(name, Variants()), strings.Join(Variants(), ", "))
+				}
 				o := m.Base
 				o.Provider, o.Kubernetes = provider, version
-				if err := apply(names, &o); err != nil {
-					return nil, err
-				}
+				variants[at].set(&o)
 				all = append(all, o)
 			}
 		}
@@ -103,18 +99,6 @@ func (m Matrix) Options() ([]snapshot.Options, error) {
 		}
 	}
 	return all, nil
-}
-
-// apply makes the options those of a variant.
-func apply(names string, o *snapshot.Options) error {
-	for name := range strings.SplitSeq(names, "+") {
-		at := slices.IndexFunc(variants, func(v variant) bool { return v.name == name })
-		if at < 0 {
-			return fmt.Errorf("%w: %q%s; there are %s", ErrVariant, name, source.Suggest(name, Variants()), strings.Join(Variants(), ", "))
-		}
-		variants[at].set(o)
-	}
-	return nil
 }
 
 // Snapshots generates the control planes of the matrix. It fails if one of them cannot be generated.

@@ -7,6 +7,8 @@ package explain_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,13 +62,8 @@ func TestObjects(t *testing.T) {
 					continue
 				}
 				style := explain.Style{Width: 80, File: filepath.Base}
-				if err := style.Write(&text, "text", object); err != nil {
+				if err := errors.Join(object.Write(&text, style), json.NewEncoder(&all).Encode(object)); err != nil {
 					t.Fatal(err)
-				}
-				for _, format := range explain.Formats()[1:] {
-					if err := style.Write(&all, format, object); err != nil {
-						t.Fatal(err)
-					}
 				}
 				fmt.Fprintln(&text)
 			}

@@ -271,8 +271,8 @@ func Complete(words []string, begun string) []string {
 	return offered
 }
 
-// writePage writes a page as a table.
-func (s Style) writePage(w io.Writer, p *Page) error {
+// Write writes the page as a table. It fails if w cannot be written.
+func (p *Page) Write(w io.Writer) error {
 	typed := slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Type != "" })
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, component, kind, versions, notes string) {

@@ -29,7 +29,7 @@ func TestStatic(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			if err := (explain.Style{Width: 80}).Write(&out, "text", page); err != nil {
+			if err := page.Write(&out); err != nil {
 				t.Fatal(err)
 			}
 			name := strings.NewReplacer(" ", "_", "/", "_").Replace(words)

@@ -5,7 +5,6 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -39,28 +38,6 @@ const leastWidth = 40
 
 func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
-// Formats returns the output formats for explanations and pages; the first is for terminals.
-func Formats() []string { return []string{"text", "json"} }
-
-// Write writes a *Page or an *Object in a format. It fails if w cannot be written.
-func (s Style) Write(w io.Writer, format string, what any) error {
-	if format == "text" {
-		switch what := what.(type) {
-		case *Page:
-			return s.writePage(w, what)
-		default:
-			return s.writeObject(w, what.(*Object))
-		}
-	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(what); err != nil {
-		return fmt.Errorf("writing as JSON: %w", err)
-	}
-	return nil
-}
-
 const (
 	// longest is how many characters of a value are shown, and mostLines how many lines of a step.
 	longest   = 160
@@ -71,8 +48,8 @@ const (
 	failed = "failed"
 )
 
-// writeObject writes the effects of rules on an object as text.
-func (s Style) writeObject(w io.Writer, o *Object) error {
+// Write writes the effects of rules on the object as text. It fails if w cannot be written.
+func (o *Object) Write(w io.Writer, s Style) error {
 	s = s.withDefaults()
 	var out strings.Builder
 	out.WriteString(s.writeHanging(s.paint(colour.Title, o.Object.String()), 2, ""))

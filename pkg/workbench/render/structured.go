@@ -219,25 +219,6 @@ func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 	return nil
 }
 
-// ObjectsText writes the lines of the objects as they are now, with an empty line between two. The style makes no
-// difference. It fails if an object is not valid JSON or w cannot be written.
-func (s Style) ObjectsText(w io.Writer, changes ...*Change) error {
-	var out bytes.Buffer
-	for i, change := range changes {
-		if i > 0 {
-			out.WriteByte('\n')
-		}
-		for _, edit := range change.Edits() {
-			if edit.Op != Removed {
-				out.WriteString(edit.Line.String())
-				out.WriteByte('\n')
-			}
-		}
-	}
-	_, err := w.Write(out.Bytes())
-	return err
-}
-
 // writeYAML writes a JSON value as YAML: numbers with their digits, texts of several lines as blocks.
 func writeYAML(w io.Writer, raw []byte) error {
 	parsed, err := document.Parse(raw)

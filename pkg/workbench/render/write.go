@@ -372,7 +372,6 @@ var differences = []Format{
 var objects = []Format{
 	{"yaml", "the objects as YAML documents", Style.ObjectsYAML},
 	{"json", "the objects as a List", Style.ObjectsJSON},
-	{"text", "the objects as lines to read: a flag a line, texts inside fields as text", Style.ObjectsText},
 }
 
 // Differences returns the formats for changes; the first is for terminals.
