@@ -45,8 +45,6 @@ type Object struct {
 	Denied string `json:"denied,omitempty"`
 	// Note explains why no rule is applied, if the rules themselves are not the reason.
 	Note string `json:"note,omitempty"`
-
-	sets map[string]bool
 }
 
 // Identity names an object.
@@ -117,10 +115,10 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		return nil, err
 	}
 	o := &Object{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{}, sets: map[string]bool{},
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{},
 		Object: Identity{change.APIVersion, change.Kind, change.Namespace, change.Name},
 	}
-	r := reader{object: o, redact: change.MessageRedactor(), hide: change.LineRedactor()}
+	r := reader{object: o, change: change}
 	current, selected := object, false
 	for _, registration := range p.Registrations() {
 		if !registration.Selects(a.Namespace, a.Labels) {
@@ -136,7 +134,6 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		if err != nil {
 			return nil, err
 		}
-		o.sets[string(registration.Set)] = true
 		r.add(explained)
 		if current = explained.After; explained.Denied != nil {
 			break
@@ -192,16 +189,15 @@ func unselected(p *mutation.Program, a render.Admission) string {
 // reader converts the engine's explanation of an object for display.
 type reader struct {
 	object *Object
-	redact func(string) string
-	// hide hides secret values in a line of the object.
-	hide func(render.Line) render.Line
+	// change hides values of Secrets.
+	change *render.Change
 }
 
 // add adds the effects of one set of webhooks.
 func (r *reader) add(e *explanation.Explanation) {
 	r.object.Elsewhere += e.Elsewhere
 	if e.Denied != nil {
-		r.object.Denied = r.redact(e.Denied.Error())
+		r.object.Denied = r.change.RedactMessage(e.Denied.Error())
 	}
 	if e.Deleting {
 		r.object.Note = "the object is being deleted: no rule is applied"
@@ -224,29 +220,21 @@ func (r *reader) rule(e *explanation.ExplainedRule) Rule {
 		Outcome: string(e.Outcome), Reason: e.Reason, When: e.When, ForEach: e.ForEach,
 	}
 	if e.Failed != nil {
-		rule.Outcome, rule.Reason = outcomeOf(e), r.redact(withoutRule(e))
+		failure, ok := errors.AsType[*mutation.Failure](e.Failed)
+		rule.Outcome = failed
+		if ok && failure.By != nil {
+			rule.Outcome = string(mutation.Denied) // its condition is true
+		}
+		reason := e.Failed.Error()
+		if ok && failure.Err != nil && strings.HasPrefix(failure.Message, "rule ") {
+			reason = failure.Err.Error() // the name of the rule precedes it in the output
+		}
+		rule.Reason = r.change.RedactMessage(reason)
 	}
 	for _, step := range e.Steps {
 		rule.Steps = append(rule.Steps, r.step(step))
 	}
 	return rule
-}
-
-// outcomeOf returns the outcome of a failed rule: a denial with a true condition is denied.
-func outcomeOf(e *explanation.ExplainedRule) string {
-	if failure := new(mutation.Failure); errors.As(e.Failed, &failure) && failure.By != nil {
-		return string(mutation.Denied)
-	}
-	return failed
-}
-
-// withoutRule returns the reason of a failure without the rule's name, which precedes it in the output.
-func withoutRule(e *explanation.ExplainedRule) string {
-	var failure *mutation.Failure
-	if errors.As(e.Failed, &failure) && failure.Err != nil && strings.HasPrefix(failure.Message, "rule ") {
-		return failure.Err.Error()
-	}
-	return e.Failed.Error()
 }
 
 func (r *reader) step(s explanation.ExplainedStep) Step {
@@ -269,7 +257,7 @@ func (r *reader) step(s explanation.ExplainedStep) Step {
 	blame.Advance(render.Author{}, after)
 	for _, edit := range blame.Edits() {
 		if edit.Op != render.Same {
-			edit.Line = r.hide(edit.Line)
+			edit.Line = r.change.RedactLine(edit.Line)
 			step.Lines = append(step.Lines, render.LineEditOf(edit))
 		}
 	}

@@ -41,7 +41,7 @@ type Entry struct {
 type topic struct {
 	name, summary string
 	entries       func() []Entry
-	// former returns the last version that had a name before the versions that are known.
+	// former returns the last version that had a name before the versions that are known; nil for gates.
 	former func(component, name string) (kubeflags.Minor, bool)
 }
 
@@ -180,9 +180,20 @@ func Static(words ...string) (*Page, error) {
 		component, name = "", component
 	}
 	name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")
-	entries, names := t.find(component, name)
-	if len(entries) > 0 {
-		return &Page{Topic: t.name, Entries: entries}, nil
+	page := &Page{Topic: t.name}
+	var names []string
+	for _, e := range append(t.entries(), t.removed(name)...) {
+		if component != "" && e.Component != component {
+			continue
+		}
+		bare := strings.TrimPrefix(e.Name, "--")
+		names = append(names, bare)
+		if name == "" || bare == name {
+			page.Entries = append(page.Entries, e)
+		}
+	}
+	if len(page.Entries) > 0 {
+		return page, nil
 	}
 	hint := source.Suggest(name, names)
 	if hint == "" {
@@ -194,34 +205,21 @@ func Static(words ...string) (*Page, error) {
 	return nil, fmt.Errorf("there is no %s %q%s%s", t.name, name, component, hint)
 }
 
-// find returns the entries with a component and a name, each of which may be empty, and the existing names.
-func (t *topic) find(component, name string) (found []Entry, names []string) {
-	for _, e := range t.entries() {
-		bare := strings.TrimPrefix(e.Name, "--")
-		if component != "" && e.Component != component {
-			continue
-		}
-		names = append(names, bare)
-		if name == "" || bare == name {
-			found = append(found, e)
+// removed returns the entries of a name that was removed before the versions that are known.
+func (t *topic) removed(name string) (entries []Entry) {
+	if t.former == nil {
+		return nil
+	}
+	for _, component := range kubeflags.Components() {
+		if last, gone := t.former(component, name); gone {
+			e := Entry{Name: name, Component: component, Kubernetes: fmt.Sprintf("removed before %s; %s was the last that had it", kubeflags.Versions()[0], last)}
+			if t.name == "flag" {
+				e.Name = "--" + name
+			}
+			entries = append(entries, e)
 		}
 	}
-	if t.former == nil || name == "" {
-		return found, names
-	}
-	for _, owner := range kubeflags.Components() {
-		last, gone := t.former(owner, name)
-		if !gone || component != "" && component != owner {
-			continue
-		}
-		versions := fmt.Sprintf("removed before %s; %s was the last that had it", kubeflags.Versions()[0], last)
-		e := Entry{Name: name, Component: owner, Kubernetes: versions}
-		if t.name == "flag" {
-			e.Name = "--" + name
-		}
-		found = append(found, e)
-	}
-	return found, names
+	return entries
 }
 
 // unknown returns the error for a word that is no topic. It suggests the topic of a name.
@@ -271,18 +269,19 @@ func Complete(words []string, begun string) []string {
 	return offered
 }
 
-// Write writes the page as a table. It fails if w cannot be written.
+// Write writes the page as a table, in which components share a line with the same entry. It fails if w cannot be
+// written.
 func (p *Page) Write(w io.Writer) error {
 	typed := slices.ContainsFunc(p.Entries, func(e Entry) bool { return e.Type != "" })
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, component, kind, versions, notes string) {
-		if typed {
-			component += "\t" + kind
+	row := func(columns ...string) {
+		if !typed {
+			columns = slices.Delete(columns, 2, 3)
 		}
-		fmt.Fprintln(table, strings.TrimRight(strings.Join([]string{name, component, versions, notes}, "\t"), "\t"))
+		fmt.Fprintln(table, strings.TrimRight(strings.Join(columns, "\t"), "\t"))
 	}
 	row(strings.ToUpper(p.Topic), "COMPONENT", "TYPE", "KUBERNETES", "NOTES")
-	owners := map[string][]string{} // components with the same entry
+	owners := map[string][]string{}
 	key := func(e Entry) string { return fmt.Sprint(e.Name, e.Type, e.Kubernetes, e.Notes) }
 	for _, e := range p.Entries {
 		owners[key(e)] = append(owners[key(e)], e.Component)

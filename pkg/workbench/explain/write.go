@@ -5,9 +5,9 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,12 +53,7 @@ func (o *Object) Write(w io.Writer, s Style) error {
 	s = s.withDefaults()
 	var out strings.Builder
 	out.WriteString(s.writeHanging(s.paint(colour.Title, o.Object.String()), 2, ""))
-	switch {
-	case o.Note != "":
-		out.WriteString(s.writeHanging("  ", 2, o.Note))
-	default:
-		out.WriteString(s.writeHanging("  ", 2, o.summary()))
-	}
+	out.WriteString(s.writeHanging("  ", 2, cmp.Or(o.Note, o.summary())))
 	if o.Denied != "" {
 		out.WriteString(s.writeHanging("  "+s.paint(colour.Alarm, "denied")+"  ", 10, s.short(o, o.Denied)))
 	}
@@ -76,13 +71,17 @@ func (o *Object) Write(w io.Writer, s Style) error {
 // summary counts the rules by their outcomes.
 func (o *Object) summary() string {
 	text := count(len(o.Rules), "rule is", "rules are") + " for it"
+	counts := map[string]int{}
+	for i := range o.Rules {
+		counts[o.Rules[i].Outcome]++
+	}
 	var parts []string
 	for _, of := range []struct{ outcome, what string }{
 		{string(mutation.Changed), "changed it"}, {string(mutation.Unchanged), "unchanged"}, {string(mutation.Skipped), "skipped"},
 		{string(mutation.Overridden), "overridden"}, {string(mutation.Observed), "observed"}, {failed, "failed"}, {string(mutation.Denied), "denied it"},
 		{"", "would apply"},
 	} {
-		if n := o.count(of.outcome); n > 0 {
+		if n := counts[of.outcome]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, of.what))
 		}
 	}
@@ -93,16 +92,6 @@ func (o *Object) summary() string {
 		text += "; " + count(o.Elsewhere, "rule is", "rules are") + " for other objects"
 	}
 	return text
-}
-
-func (o *Object) count(outcome string) int {
-	n := 0
-	for i := range o.Rules {
-		if o.Rules[i].Outcome == outcome {
-			n++
-		}
-	}
-	return n
 }
 
 func count(n int, one, several string) string {
@@ -118,12 +107,9 @@ func count(n int, one, several string) string {
 // rule writes one rule: its outcome, position, reason and writes.
 func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	r := &o.Rules[at]
-	outcome := r.Outcome
-	if outcome == "" {
-		outcome = "would apply"
-	}
+	outcome := cmp.Or(r.Outcome, "would apply")
 	name := r.Name
-	if len(o.sets) > 1 {
+	if slices.ContainsFunc(o.Rules, func(other Rule) bool { return other.Set != r.Set }) {
 		name += " (" + r.Set + ")"
 	}
 	left := fmt.Sprintf("%-11s %s", outcome, name)
@@ -277,23 +263,11 @@ func (s Style) fit(text string, indent int) string {
 // writeHanging writes a text after a head with a hanging indent, in lines of the style's width.
 func (s Style) writeHanging(head string, indent int, text string) string {
 	var out strings.Builder
-	out.WriteString(head)
-	for i, line := range wrap(text, s.Width-visible(head), s.Width-indent) {
-		if i > 0 {
-			out.WriteString(strings.Repeat(" ", indent))
-		}
-		out.WriteString(line + "\n")
+	for _, line := range wrap(text, s.Width-visible(head), s.Width-indent) {
+		out.WriteString(strings.TrimRight(head+line, " ") + "\n")
+		head = strings.Repeat(" ", indent)
 	}
-	return trimEnds(out.String())
-}
-
-// trimEnds takes spaces away from the ends of lines.
-func trimEnds(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
+	return out.String()
 }
 
 // visible returns the width of a text without its colours.
@@ -301,44 +275,28 @@ func visible(text string) int { return utf8.RuneCountInString(colours.ReplaceAll
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// wrap breaks a text at spaces into at least one line; the first line may have another width.
+// wrap breaks a text at spaces into at least one line, and words that are longer than a line; the first line may have
+// another width.
 func wrap(text string, width, others int) []string {
-	var (
-		lines []string
-		line  strings.Builder
-		used  int
-	)
-	for word := range words(text, others) {
-		length := visible(word)
-		if used > 0 && used+1+length > width {
-			lines = append(lines, line.String())
-			line.Reset()
-			used, width = 0, others
-		}
-		if used > 0 {
-			line.WriteByte(' ')
-			used++
-		}
-		line.WriteString(word)
-		used += length
-	}
-	return append(lines, line.String())
-}
-
-// words returns the words of a text; it splits words that are longer than a line.
-func words(text string, width int) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for word := range strings.FieldsSeq(text) {
-			for visible(word) > width && !strings.Contains(word, "\x1b") {
-				runes := []rune(word)
-				if !yield(string(runes[:width])) {
-					return
-				}
-				word = string(runes[width:])
-			}
-			if !yield(word) {
-				return
-			}
+	lines, used := []string{""}, 0
+	add := func(word string) {
+		length, last := visible(word), len(lines)-1
+		switch {
+		case used == 0:
+			lines[last], used = word, length
+		case used+1+length > width:
+			lines, used, width = append(lines, word), length, others
+		default:
+			lines[last], used = lines[last]+" "+word, used+1+length
 		}
 	}
+	for word := range strings.FieldsSeq(text) {
+		for visible(word) > others && !strings.Contains(word, "\x1b") {
+			runes := []rune(word)
+			add(string(runes[:others]))
+			word = string(runes[others:])
+		}
+		add(word)
+	}
+	return lines
 }

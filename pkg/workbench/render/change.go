@@ -176,20 +176,19 @@ func (c *Change) Edits() []Edit {
 	return edits
 }
 
-// MessageRedactor returns a function that hides values from Secrets in a message about the object.
-func (c *Change) MessageRedactor() func(message string) string { return c.redactor.message }
+// RedactMessage hides values from Secrets in a message about the object.
+func (c *Change) RedactMessage(message string) string { return c.redactor.message(message) }
 
 // Changed reports whether the object differs from the original one.
 func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
 
-// LineRedactor returns a function that hides values from Secrets, and the data of a Secret, in a line of any state of
-// the object.
-func (c *Change) LineRedactor() func(line Line) Line { return c.redactor.line }
+// RedactLine hides values from Secrets, and the data of a Secret, in a line of any state of the object.
+func (c *Change) RedactLine(line Line) Line { return c.redactor.line(line) }
 
 // Denial returns the reason for denying the object. Values from Secrets are hidden, whoever wrote the message.
-func (c *Change) Denial() string { return c.redactor.message(c.Denied.Error()) }
+func (c *Change) Denial() string { return c.RedactMessage(c.Denied.Error()) }
 
 // Hides reports whether rules have written values from Secrets, or the object is a Secret: these values are hidden in
 // all output.
