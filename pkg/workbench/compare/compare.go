@@ -100,25 +100,26 @@ func Each(ctx context.Context, parallel, count int, progress func(done, of int),
 	return cmp.Or(ctx.Err(), err)
 }
 
-// Verdict classifies the difference between two results; the verdicts are in the order of the output.
+// Verdict classifies the difference between two results, in the words of the output.
 type Verdict string
 
 // The verdicts.
 const (
 	// NewlyDenied: only the new side denies the object.
-	NewlyDenied Verdict = "newlyDenied"
+	NewlyDenied Verdict = "newly denied"
 	// Admitted: only the old side denies it.
-	Admitted Verdict = "noLongerDenied"
+	Admitted Verdict = "no longer denied"
 	// Different: both admit it, and the results differ.
 	Different Verdict = "different"
 	// Unknown: a side could not answer.
-	Unknown Verdict = "unknown"
+	Unknown Verdict = "could not be compared"
 	// Denied: both deny it.
-	Denied Verdict = "denied"
+	Denied Verdict = "denied by both"
 	// Same: the results are equal.
 	Same Verdict = "same"
 )
 
+// verdicts are in the order of the output.
 var verdicts = []Verdict{NewlyDenied, Admitted, Unknown, Different, Denied, Same}
 
 // outcome is the verdict about one object of one snapshot.

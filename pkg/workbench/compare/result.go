@@ -147,12 +147,9 @@ func (r *Result) Write(w io.Writer, format render.Format, style render.Style) er
 // shown returns the change with a note about its shoots and its effects.
 func (g *Group) shown(of int) *render.Change {
 	shown := *g.Change
-	words := map[Verdict]string{
-		NewlyDenied: "newly denied", Admitted: "no longer denied", Denied: "denied by both", Unknown: "could not be compared",
-	}
 	var notes []string
-	if word := words[g.Verdict]; word != "" {
-		notes = append(notes, word)
+	if g.Verdict != Different {
+		notes = append(notes, string(g.Verdict))
 	}
 	notes = append(notes, g.Effects...)
 	if of > 1 {

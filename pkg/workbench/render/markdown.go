@@ -7,8 +7,8 @@ package render
 import (
 	"cmp"
 	"fmt"
-	"html"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -35,11 +35,12 @@ func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	if len(s.About) > 0 {
 		out.WriteByte('\n')
 	}
-	s.markdownTable(&out, changes)
+	changes = slices.SortedStableFunc(slices.Values(changes), func(a, b *Change) int { return cmp.Compare(a.rank(), b.rank()) })
+	markdownTable(&out, changes)
 	left := commentLimit - out.Len()
 	var omitted []string
 	for _, group := range s.markdownGroups(changes) {
-		text := group.heading() + group.body
+		text := "\n### " + strings.Join(group.names, ", ") + "\n\n" + group.body
 		if len(text) > left {
 			omitted = append(omitted, group.names...)
 			continue
@@ -57,29 +58,38 @@ func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// markdownTable writes a row for each changed or denied object, denied ones first, and counts the remaining objects.
-func (s Style) markdownTable(out *strings.Builder, changes []*Change) {
-	var denied, changed strings.Builder
-	same := 0
+// rank returns the position of a change in a comment: denied objects are first.
+func (c *Change) rank() int {
+	if c.Denied != nil {
+		return 0
+	}
+	return 1
+}
+
+// markdownTable writes a row for each changed or denied object, and counts the remaining objects.
+func markdownTable(out *strings.Builder, changes []*Change) {
+	rows, same := "", 0
 	for _, change := range changes {
 		added, removed := change.size()
-		switch {
-		case change.Denied != nil:
-			fmt.Fprintf(&denied, "| %s | **%s** | %s |\n", codeCell(change.place()), cmp.Or(change.Note, "denied"), markdownSize(added, removed))
-		case added+removed > 0:
-			fmt.Fprintf(&changed, "| %s | %s | %s |\n", codeCell(change.place()), markdownText(summary(change)), markdownSize(added, removed))
-		default:
+		what := markdownText(summary(change))
+		if change.Denied != nil {
+			what = "**" + cmp.Or(change.Note, "denied") + "**"
+		} else if added+removed == 0 {
 			same++
+			continue
 		}
+		rows += fmt.Sprintf("| %s | %s | %s |\n", codeCell(change.place()), what, markdownSize(added, removed))
 	}
-	if denied.Len()+changed.Len() > 0 {
-		fmt.Fprintf(out, "| object | | lines |\n|---|---|---|\n%s%s", &denied, &changed)
+	if rows != "" {
+		out.WriteString("| object | | lines |\n|---|---|---|\n" + rows)
 	}
 	switch {
 	case same == len(changes):
 		out.WriteString("Nothing changes.\n")
-	case same > 0:
-		fmt.Fprintf(out, "\n%s as before.\n", map[bool]string{true: "1 other object is", false: fmt.Sprint(same) + " other objects are"}[same == 1])
+	case same == 1:
+		out.WriteString("\n1 other object is as before.\n")
+	case same > 1:
+		fmt.Fprintf(out, "\n%d other objects are as before.\n", same)
 	}
 }
 
@@ -92,14 +102,12 @@ func markdownSize(added, removed int) string {
 
 // markdownGroup is the objects that have one difference.
 type markdownGroup struct {
-	kind, body string
-	names      []string
+	body  string
+	names []string
 }
 
-func (g *markdownGroup) heading() string { return "\n### " + strings.Join(g.names, ", ") + "\n\n" }
-
 func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
-	var denied, changed []*markdownGroup
+	var groups []*markdownGroup
 	known := map[[2]string]*markdownGroup{}
 	for _, change := range changes {
 		body := s.markdownBody(change)
@@ -108,26 +116,23 @@ func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
 		}
 		key := [2]string{change.Kind, body}
 		if known[key] == nil {
-			known[key] = &markdownGroup{kind: change.Kind, body: body}
-			if change.Denied != nil {
-				denied = append(denied, known[key])
-			} else {
-				changed = append(changed, known[key])
+			if len(change.Shoots) > 0 {
+				body = "In " + markdownText(strings.Join(change.Shoots, "; ")) + ".\n\n" + body
 			}
+			known[key] = &markdownGroup{body: body}
+			groups = append(groups, known[key])
 		}
 		known[key].names = append(known[key].names, codeSpan(change.place()))
-		if len(change.Shoots) > 0 && len(known[key].names) == 1 {
-			known[key].body = "In " + markdownText(strings.Join(change.Shoots, "; ")) + ".\n\n" + known[key].body
-		}
 	}
-	return append(denied, changed...)
+	return groups
 }
 
 // markdownBody returns the difference of an object, and the rules without effect, or an empty string.
 func (s Style) markdownBody(c *Change) string {
 	var out strings.Builder
 	if c.Denied != nil {
-		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n%s\n", quoted(fence("", strings.Split(strings.TrimSpace(c.Denial()), "\n"))))
+		reason := fence("", strings.Split(strings.TrimSpace(c.Denial()), "\n"))
+		fmt.Fprintf(&out, "> [!CAUTION]\n> Denied:\n> %s\n\n", strings.ReplaceAll(strings.TrimSuffix(reason, "\n"), "\n", "\n> "))
 	}
 	sections := s.sections(c)
 	if len(sections) == 0 && c.Denied == nil {
@@ -193,11 +198,6 @@ func fence(language string, lines []string) string {
 	return marks + language + "\n" + strings.Join(lines, "\n") + "\n" + marks + "\n"
 }
 
-// quoted puts "> " before each line.
-func quoted(text string) string {
-	return "> " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n> ") + "\n"
-}
-
 // codeSpan returns a text as code, or an empty string for an empty one.
 func codeSpan(text string) string {
 	text = strings.TrimSpace(oneLine(text))
@@ -237,23 +237,10 @@ func oneLine(text string) string {
 	}, text)
 }
 
+// markdownEscapes are characters with a meaning in Markdown, and those of mentions.
+var markdownEscapes = strings.NewReplacer("@", "@\u200b", "#", "#\u200b", "<", "&lt;", ">", "&gt;", "&", "&amp;",
+	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "{", `\{`, "}", `\}`, "[", `\[`, "]", `\]`, "(", `\(`, ")", `\)`, "!", `\!`, "|", `\|`, "~", `\~`)
+
 // markdownText returns a text outside of code: characters with a meaning in Markdown are escaped, and mentions are
 // broken up.
-func markdownText(text string) string {
-	var out strings.Builder
-	for _, r := range oneLine(text) {
-		switch {
-		case r == '@' || r == '#':
-			out.WriteRune(r)
-			out.WriteString("\u200b")
-		case r == '<' || r == '>' || r == '&':
-			out.WriteString(html.EscapeString(string(r)))
-		case strings.ContainsRune("\\`*_{}[]()!|~", r):
-			out.WriteByte('\\')
-			out.WriteRune(r)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
+func markdownText(text string) string { return markdownEscapes.Replace(oneLine(text)) }

@@ -360,25 +360,23 @@ type Format struct {
 	Write         func(Style, io.Writer, ...*Change) error
 }
 
-// differences lists the formats for changes. To add one: one line here.
-var differences = []Format{
-	{"text", "changed lines and the rules that made them, for a terminal", Style.Write},
-	{"json", "the same as a document for programs", Style.JSON},
-	{"markdown", "a comment for a pull request", Style.Markdown},
-	{"html", "a page to send around", Style.HTML},
+// Differences returns the formats for changes; the first is for terminals. To add one: one line here.
+func Differences() []Format {
+	return []Format{
+		{"text", "changed lines and the rules that made them, for a terminal", Style.Write},
+		{"json", "the same as a document for programs", Style.JSON},
+		{"markdown", "a comment for a pull request", Style.Markdown},
+		{"html", "a page to send around", Style.HTML},
+	}
 }
 
-// objects lists the formats for resulting objects. To add one: one line here.
-var objects = []Format{
-	{"yaml", "the objects as YAML documents", Style.ObjectsYAML},
-	{"json", "the objects as a List", Style.ObjectsJSON},
+// Objects returns the formats for resulting objects. To add one: one line here.
+func Objects() []Format {
+	return []Format{
+		{"yaml", "the objects as YAML documents", Style.ObjectsYAML},
+		{"json", "the objects as a List", Style.ObjectsJSON},
+	}
 }
-
-// Differences returns the formats for changes; the first is for terminals.
-func Differences() []Format { return differences }
-
-// Objects returns the formats for resulting objects.
-func Objects() []Format { return objects }
 
 // Find returns the format with a name. The error lists all formats.
 func Find(formats []Format, name string) (Format, error) {
