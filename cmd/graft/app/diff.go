@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -177,19 +178,16 @@ func admit(ctx context.Context, profiles *loaded, snapshots []*snapshot.Snapshot
 
 // status returns the error that determines the exit status.
 func (o *diffOptions) status(changes []*render.Change) error {
-	denied, changed := 0, 0
+	denied := 0
 	for _, change := range changes {
 		if change.Denied != nil {
 			denied++
-		}
-		if change.Changed() {
-			changed++
 		}
 	}
 	switch {
 	case denied > 0:
 		return found{counted(denied, "object is denied", "objects are denied")}
-	case o.output.exitCode && changed > 0:
+	case o.output.exitCode && slices.ContainsFunc(changes, (*render.Change).Changed):
 		return found{}
 	}
 	return nil

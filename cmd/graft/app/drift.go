@@ -246,19 +246,17 @@ func (r *driftResult) write(s *Streams, form string) error {
 	if form == "json" {
 		return s.writeJSON(r)
 	}
-	if err := r.table(s); err != nil {
-		return err
-	}
-	_, err := fmt.Fprint(s.Out, r.words())
+	_, err := fmt.Fprint(s.Out, r.table()+r.words())
 	return err
 }
 
-// table has a line for each finding.
-func (r *driftResult) table(s *Streams) error {
+// table returns a line for each finding.
+func (r *driftResult) table() string {
 	if len(r.Findings) == 0 {
-		return nil
+		return ""
 	}
-	table := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "STATE\tNAMESPACE\tOBJECT\tSET\tMARK\tWHY\n")
 	for _, f := range r.Findings {
 		state := string(f.State)
@@ -267,11 +265,8 @@ func (r *driftResult) table(s *Streams) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", state, f.Namespace, f.Object, f.Set, cmp.Or(f.Versions(), "-"), f.why())
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(s.Out)
-	return err
+	_ = table.Flush() // a Builder does not fail
+	return out.String() + "\n"
 }
 
 // why describes a finding in a few words.

@@ -58,11 +58,8 @@ type Options struct {
 // Run compares the sides over all snapshots. It fails if an object is invalid, a side cannot answer, or the context
 // ends.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	if o.Parallel == 0 {
-		o.Parallel = runtime.GOMAXPROCS(0)
-	}
 	found := make([][]outcome, len(o.Snapshots))
-	err := Each(ctx, o.Parallel, len(o.Snapshots), o.Progress, func(ctx context.Context, i int) (err error) {
+	err := Each(ctx, cmp.Or(o.Parallel, runtime.GOMAXPROCS(0)), len(o.Snapshots), o.Progress, func(ctx context.Context, i int) (err error) {
 		if found[i], err = o.compare(ctx, o.Snapshots[i]); err != nil {
 			return fmt.Errorf("comparing %s: %w", o.Snapshots[i].Title, err)
 		}

@@ -199,43 +199,36 @@ func writeJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// ObjectsYAML writes the current objects as YAML documents: texts of several lines as blocks, and base64 files with a
-// comment with their text. It ignores the style. It fails if an object is not valid JSON or w cannot be written.
+// ObjectsYAML writes the current objects as YAML documents: numbers with their digits, texts of several lines as blocks,
+// and base64 files with a comment with their text. It ignores the style. It fails if an object is not valid JSON or w cannot be written.
 func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
-	for i, change := range changes {
-		shown, err := change.Shown()
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			if _, err := io.WriteString(w, "---\n"); err != nil {
-				return err
-			}
-		}
-		if err := writeYAML(w, shown); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeYAML writes a JSON value as YAML: numbers with their digits, texts of several lines as blocks.
-func writeYAML(w io.Writer, raw []byte) error {
-	parsed, err := document.Parse(raw)
-	if err != nil {
-		return fmt.Errorf("reading a value to write it as YAML: %w", err)
-	}
-	node := yamlNode(rootPlace(parsed.Root()), parsed.Root())
-	if err := parsed.Err(); err != nil {
-		return fmt.Errorf("reading a value to write it as YAML: %w", err)
+	if len(changes) == 0 {
+		return nil // an encoder cannot end without a document
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(node), encoder.Close()); err != nil {
+	for _, change := range changes {
+		shown, err := change.Shown()
+		if err != nil {
+			return err
+		}
+		parsed, err := document.Parse(shown)
+		if err != nil {
+			return fmt.Errorf("reading a value to write it as YAML: %w", err)
+		}
+		node := yamlNode(rootPlace(parsed.Root()), parsed.Root())
+		if err := parsed.Err(); err != nil {
+			return fmt.Errorf("reading a value to write it as YAML: %w", err)
+		}
+		if err := encoder.Encode(node); err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+	}
+	if err := encoder.Close(); err != nil {
 		return fmt.Errorf("writing YAML: %w", err)
 	}
-	_, err = w.Write(out.Bytes())
+	_, err := w.Write(out.Bytes())
 	return err
 }
 

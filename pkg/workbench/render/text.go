@@ -45,10 +45,7 @@ func (l Line) String() string { return strings.TrimRight(strings.Repeat("  ", l.
 // fields managed by kube-apiserver are omitted. It fails if the object is not valid JSON.
 func Text(object []byte) ([]Line, error) { return project(object, false) }
 
-// WholeText works like Text, but includes the status and fields managed by kube-apiserver. It fails if the object is
-// not valid JSON.
-func WholeText(object []byte) ([]Line, error) { return project(object, true) }
-
+// project converts an object to lines; if whole is set, with the status and fields managed by kube-apiserver.
 func project(object []byte, whole bool) ([]Line, error) {
 	parsed, err := document.Parse(object)
 	if err != nil {

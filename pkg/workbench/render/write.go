@@ -328,11 +328,11 @@ func ruleName(rule string) string {
 // is not valid JSON or w cannot be written.
 func (s Style) Patched(w io.Writer, before, after []byte, indentation string) error {
 	s = s.withDefaults()
-	was, err := WholeText(before)
+	was, err := project(before, true)
 	if err != nil {
 		return err
 	}
-	is, err := WholeText(after)
+	is, err := project(after, true)
 	if err != nil {
 		return err
 	}
