@@ -139,7 +139,8 @@ func (o *diffOptions) runLive(ctx context.Context, s *Streams, manifests []strin
 		options.Old, options.OldName = seed.Stored{}, "the objects in the seed "+l.seed.Host()
 	}
 	for _, version := range l.others(known...) {
-		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: values that only its rules wrote into pod templates, units and files are not seen here")
+		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: values that only its rules wrote into pod templates, units and files "+
+			"are not seen here")
 	}
 	options.Notes = l.notes
 	meter := newMeter(s, "control plane")
