@@ -91,7 +91,7 @@ func TestEditsGiveBothStates(t *testing.T) {
 				last = append(last, edit.Line)
 			}
 			if edit.Op != render.Same && edit.By == nil {
-				t.Errorf("%s %s: the changed line %q has no author", change.Kind, change.Name, edit.Line)
+				t.Errorf("%s %s: the changed line %q has no author", change.Kind, change.Name, edit.Line.Text)
 			}
 		}
 		if len(first) != len(last) {

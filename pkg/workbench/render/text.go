@@ -38,9 +38,6 @@ type Line struct {
 	Head, Literal bool
 }
 
-// String returns the line with its indentation.
-func (l Line) String() string { return strings.TrimRight(strings.Repeat("  ", l.Depth)+l.Text, " ") }
-
 // Text converts an object to lines. Members are sorted, so that their original order is irrelevant; the status and
 // fields managed by kube-apiserver are omitted. It fails if the object is not valid JSON.
 func Text(object []byte) ([]Line, error) { return project(object, false) }

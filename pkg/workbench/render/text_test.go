@@ -135,7 +135,7 @@ spec:
 			}
 			var got []string
 			for _, line := range lines {
-				got = append(got, line.String())
+				got = append(got, strings.TrimRight(strings.Repeat("  ", line.Depth)+line.Text, " "))
 			}
 			if diff := cmp.Diff(strings.Split(strings.Trim(c.want, "\n"), "\n"), got); diff != "" {
 				t.Errorf("lines (-want +got):\n%s", diff)
