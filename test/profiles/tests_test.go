@@ -32,13 +32,12 @@ func TestTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	coverage := golden.Cover(results)
-	if !golden.Summarize(results).OK() || len(tests.Stale) > 0 || coverage.Percent() < 95 {
+	if !golden.Summarize(results).OK() || len(tests.Stale) > 0 {
 		var out strings.Builder
 		if err := (golden.Style{}).Write(&out, results, 0); err != nil {
 			t.Fatal(err)
 		}
-		t.Errorf("%sstale: %v\n%.1f %% of the rules applied", out.String(), tests.Stale, coverage.Percent())
+		t.Errorf("%sstale: %v", out.String(), tests.Stale)
 	}
 	for _, profile := range must(filepath.Glob(filepath.Join(folder, "*", "profile.yaml"))) {
 		found := false

@@ -46,7 +46,7 @@ func checkChoices(command *cobra.Command, _ []string) (err error) {
 
 // freeFlags are flags with values that cannot be guessed and are no files.
 var freeFlags = []string{
-	"address", "annotation", "cloud", "coverage-min", "etcd", "field", "flag", "gardener-version", "gate", "held-longer-than", "name", "namespace",
+	"address", "annotation", "cloud", "etcd", "field", "flag", "gardener-version", "gate", "held-longer-than", "name", "namespace",
 	"nic", "node", "owner", "pool", "prefix", "replicas", "run", "seed-provider", "service", "set", "tag", "timeout", "url", "version",
 }
 

@@ -28,8 +28,6 @@ type testOptions struct {
 	update, prune bool
 	verbose       bool
 	junit         string
-	coverage      bool
-	coverageMin   float64
 }
 
 // kinds returns the kinds of testable documents with the data for their tests. To add one: one line here.
@@ -51,9 +49,9 @@ directory).
 A case for a ProviderProfile sends a control plane through the webhooks and compares the objects with expectations and golden files.
 Each object is sent twice; the second time must not change it. A case for an InterpreterProfile compares the answers to Karmada.
 
-Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests could not run.`,
-		Example: `  # tests of InterpreterProfiles, with the rules that no case covers
-  graft test example/interpreter --coverage
+Exit status: 0; 1 if a case fails; 2 if the tests could not run.`,
+		Example: `  # tests of InterpreterProfiles
+  graft test example/interpreter
 
   # cases of one provider with "ha" in their name; -v lists passed cases
   graft test example/profiles/openstack --run ha -v
@@ -62,7 +60,7 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
   graft test example/profiles/openstack --update
 
   # for a pipeline
-  graft test example/profiles/openstack --junit junit.xml --coverage-min 80`,
+  graft test example/profiles/openstack --junit junit.xml`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.test(command.Context(), s, arguments) },
 	}
 	set := command.Flags()
@@ -72,8 +70,6 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 	set.BoolVar(&o.prune, "prune", false, "with --update: remove golden files without a case")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
-	set.BoolVar(&o.coverage, "coverage", false, "list rules that no case applies")
-	set.Float64Var(&o.coverageMin, "coverage-min", 0, "minimum percentage of covered rules")
 	return command
 }
 
@@ -145,7 +141,7 @@ func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Re
 	return err
 }
 
-// report writes the results, and fails if cases failed or the coverage is too low.
+// report writes the results, and fails if cases failed.
 func (o *testOptions) report(s *Streams, results []golden.Result, stale []string, took time.Duration) error {
 	if o.junit != "" {
 		report, err := golden.JUnit(results, took)
@@ -162,18 +158,8 @@ func (o *testOptions) report(s *Streams, results []golden.Result, stale []string
 	if len(stale) > 0 && !o.update {
 		fmt.Fprintf(s.Err, "%d golden files are not used by a case, such as %s; --update --prune removes them\n", len(stale), stale[0])
 	}
-	coverage := golden.Cover(results)
-	if o.coverage {
-		fmt.Fprintln(s.Out)
-		if err := coverage.Write(s.Out); err != nil {
-			return err
-		}
-	}
-	switch {
-	case !golden.Summarize(results).OK():
+	if !golden.Summarize(results).OK() {
 		return found{}
-	case coverage.Percent() < o.coverageMin:
-		return found{fmt.Sprintf("the coverage is %.1f %%, less than %g %%", coverage.Percent(), o.coverageMin)}
 	}
 	return nil
 }

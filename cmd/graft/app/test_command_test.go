@@ -34,8 +34,6 @@ func TestTest(t *testing.T) {
 		{"test tests/diff.yaml tests/diff.yaml -v", 0, "ok   tests/diff.yaml/differs (", ""},
 		{"test tests/diff.yaml -p tests/profile.yaml", 0, "1 passed", ""},
 		{"test tests/diff.yaml -p tests/objects/in.yaml", 1, "apiVersion: unknown apiVersion", ""},
-		{"test tests/diff.yaml --coverage", 0, "coverage: 3 of 3 rules applied", ""},
-		{"test tests/diff.yaml --coverage-min 101", 1, "1 passed", "the coverage is 100.0 %, less than 101 %"},
 		{"test tests/diff.yaml --junit report/junit.xml", 0, "1 passed", ""},
 		{"test tests --run ^tests/diff.yaml", 0, "1 passed", ""},
 		{"test tests --run nothing", 2, "", `no tests match "nothing"; there are 5, such as tests/diff.yaml/differs`},

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package golden runs the tests of profiles, which are tables of cases. It finds them, runs them in parallel, updates
-// golden files on request, and reports failures and rules without a test.
+// golden files on request, and reports failures.
 //
 // A Kind defines the kind of profile and how to run it; the packages below this one implement the kinds. It uses no
 // terminal and no flags, and the given clock. Start reading at Find, Prepare and Run.
@@ -85,8 +85,6 @@ type Outcome struct {
 	Golden *Failure
 	// Err is the reason why the case could not be run, or nil.
 	Err error
-	// Rules lists the outcomes of the rules, for the coverage.
-	Rules []Rule
 }
 
 // Failure is one difference between the expected and the actual result.
@@ -102,8 +100,6 @@ type Failure struct {
 	Got     string
 	// By lists the rules that wrote the value, with their positions.
 	By []string
-	// NotBy are rules that would have written something else, with the reason why they did not.
-	NotBy []string
 	// Diff has lines with the prefix - for the expected and + for the actual value.
 	Diff string
 }

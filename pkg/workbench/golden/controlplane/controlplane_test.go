@@ -5,14 +5,11 @@
 package controlplane_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
@@ -79,19 +76,6 @@ var origin = func() string {
 	}
 	return path
 }()
-
-// TestCoverage checks the report about rules without a case.
-func TestCoverage(t *testing.T) {
-	var out bytes.Buffer
-	coverage := golden.Cover(kinds.Run(t, kinds.Find(t, controlplane.New(gardener.Generator{}), "testdata/passing")))
-	if err := coverage.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	files.Compare(t, "testdata/passing/rules.txt", out.String())
-	if diff := cmp.Diff(100*float64(coverage.Applied)/float64(len(coverage.Rules)), coverage.Percent()); diff != "" {
-		t.Error(diff)
-	}
-}
 
 // TestInterrupted checks that cases that did not run are not reported.
 func TestInterrupted(t *testing.T) {

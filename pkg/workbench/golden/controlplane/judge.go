@@ -16,7 +16,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
@@ -91,10 +90,9 @@ func (r *run) judge(ctx context.Context, e *expectation, o *object) {
 			continue
 		}
 		for _, m := range golden.Compare(f.Value, got) {
-			near, about := s.names(kind, m.Keys)
 			r.fail(m.At, o.String(), golden.Failure{
 				Path: kind + "." + strings.Join(m.Keys, "."), Want: m.Want, Got: m.Got,
-				By: o.authors(ctx, near, m.Got == golden.Absent), NotBy: r.idleAbout(o, about),
+				By: o.authors(ctx, s.near(kind, m.Keys), m.Got == golden.Absent),
 			})
 		}
 	}
@@ -184,23 +182,6 @@ func (o *object) authors(ctx context.Context, near []string, gone bool) []string
 	return by
 }
 
-// idleAbout returns the rules that could write the value with the name but did not, with the reasons.
-func (r *run) idleAbout(o *object, about string) []string {
-	var idle []string
-	for _, a := range o.applied {
-		if a.Outcome != mutation.Skipped && a.Outcome != mutation.Overridden && a.Outcome != mutation.Observed {
-			continue
-		}
-		if slices.ContainsFunc(r.program.places[a.Position], func(p operation.Place) bool {
-			ofUnit := p.Container == about && (p.Kind == operation.UnitField || p.Kind == operation.UnitOption)
-			return p.Name == about || ofUnit || strings.HasSuffix(p.Name, "."+about)
-		}) {
-			idle = append(idle, fmt.Sprintf("%s: %s, %s", placed(a.Position, a.Name()), a.Outcome, a.Reason))
-		}
-	}
-	return idle
-}
-
 // subject is the result of an object as the target that an expectation means.
 type subject struct {
 	*target.Object
@@ -229,29 +210,26 @@ func decode(n *document.Node) (value any) {
 	return value
 }
 
-// names returns texts that the lines of a value have, and its name in the places of rules.
-func (s *subject) names(kind string, keys []string) (near []string, about string) {
+// near returns texts that the lines of a value have.
+func (s *subject) near(kind string, keys []string) []string {
 	first, last := keys[0], keys[len(keys)-1]
 	switch kind {
 	case "flags", "mapFlags", "listFlags":
-		near = []string{"--" + first}
-		if !s.Target.Purposed {
-			near = append(near, "["+s.container+"]")
+		if s.Target.Purposed {
+			return []string{"--" + first}
 		}
-		return near, last
+		return []string{"--" + first, "[" + s.container + "]"}
 	case "containers", "volumes":
-		return []string{kind[1:], first, last}, first // initContainers and containers end alike
+		return []string{kind[1:], first, last} // initContainers and containers end alike
 	case "units", "files":
 		if len(keys) <= 2 { // all of it
-			return []string{first}, first
+			return []string{first}
 		}
-		return []string{first, lastStep(last)}, first
-	case "fields":
-		return []string{lastStep(first), lastStep(last)}, lastStep(first)
-	case "configuration":
-		return []string{lastStep(first), lastStep(last)}, pathOf(first)[0].Key
+		return []string{first, lastStep(last)}
+	case "fields", "configuration":
+		return []string{lastStep(first), lastStep(last)}
 	}
-	return []string{first, last}, first
+	return []string{first, last}
 }
 
 // lastStep returns the last step of a path.

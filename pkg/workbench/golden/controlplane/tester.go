@@ -27,7 +27,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	profiles "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -143,10 +142,6 @@ type program struct {
 	*mutation.Program
 	// provider is the cloud of the first profile.
 	provider string
-	// rules lists all rules, initially without any test.
-	rules []golden.Rule
-	// places lists the places that each rule writes.
-	places map[source.Position][]operation.Place
 }
 
 // program returns a function that compiles profiles with these parameters.
@@ -179,11 +174,10 @@ func newProgram(paths []string, g contract.Generation, parameters map[string]sou
 		if err != nil {
 			return nil, err
 		}
-		p := &program{Program: compiled, places: map[source.Position][]operation.Place{}}
+		p := &program{Program: compiled}
 		if len(documents) > 0 && len(documents[0].Providers) > 0 {
 			p.provider = documents[0].Providers[0]
 		}
-		p.list()
 		return p, nil
 	})
 }
@@ -206,21 +200,6 @@ func override(documents []*profile.Document, parameters map[string]source.Node) 
 		findings = append(findings, value.Finding("parameters."+name, "no profile has such a parameter"))
 	}
 	return append(findings, overrides.Override(documents)...)
-}
-
-// list lists the rules, each once, as never reached, and their places.
-func (p *program) list() {
-	for _, info := range p.Rules() {
-		if p.places[info.Position] == nil {
-			name := info.Name
-			if !strings.HasPrefix(name, info.Target.Name+"[") { // a rule without a name has its target there
-				name = info.Target.Name + ": " + name
-			}
-			p.rules = append(p.rules, golden.Rule{Name: name, At: info.Position})
-			p.places[info.Position] = []operation.Place{}
-		}
-		p.places[info.Position] = append(p.places[info.Position], info.Places...)
-	}
 }
 
 // caseTest is the test of a case with one shoot of one Kubernetes version.
@@ -248,7 +227,6 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		return golden.Outcome{}, err
 	}
 	r := &run{caseTest: test, program: program, edited: map[int]bool{}}
-	r.outcome.Rules = slices.Clone(program.rules)
 	for _, s := range snapshots {
 		if err := r.admit(ctx, s); err != nil {
 			return golden.Outcome{}, err
@@ -315,12 +293,6 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 		}
 		if err := o.admit(ctx); err != nil {
 			return err
-		}
-		for _, a := range o.applied {
-			at := slices.IndexFunc(r.program.rules, func(rule golden.Rule) bool { return rule.At == a.Position })
-			if at >= 0 && (a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied) {
-				r.outcome.Rules[at].Applied = true
-			}
 		}
 		if o.denied == nil {
 			r.again(ctx, o)

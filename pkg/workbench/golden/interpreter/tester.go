@@ -53,10 +53,8 @@ func (t *Tester) Prepare(ctx context.Context, _ []*golden.Case) error { return c
 type program struct {
 	documents []*profile.Interpreter
 	*rule.Program
-	// rules lists all rules, initially without any test; index maps their names in traces and answers to their
-	// positions in it.
-	rules []golden.Rule
-	index map[string]int
+	// places are the positions of rules by their names in traces.
+	places map[string]source.Position
 }
 
 // newProgram reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
@@ -75,61 +73,34 @@ func newProgram(paths []string, withGardener bool, optional []string) (*program,
 	if err != nil {
 		return nil, err
 	}
-	p := &program{documents: own, index: map[string]int{}}
+	p := &program{documents: own, places: map[string]source.Position{}}
 	if withGardener {
 		embedded, err := gardener.Profiles(optional...)
 		if err != nil {
 			return nil, err
 		}
-		if p.documents = slices.Concat(own, embedded); len(own) == 0 {
-			own = embedded
-		}
+		p.documents = slices.Concat(own, embedded)
 	}
 	var findings source.Findings
 	p.Program, findings = rule.Compile(p.documents)
 	if err := findings.Errors().Err(); err != nil {
 		return nil, err
 	}
-	for _, d := range own {
+	for _, d := range p.documents {
 		p.list(d)
 	}
 	return p, nil
 }
 
-// list adds the rules of a document as never reached. It lists those of Gardener's kinds only if there are no others,
-// because tests of a profile need not cover them.
+// list stores the positions of the rules of a document.
 func (p *program) list(d *profile.Interpreter) {
-	for i, kind := range d.Kinds {
-		at := d.Node.Get("kinds").Items()[i]
+	for i, kind := range d.Node.Get("kinds").Items() {
 		for _, operation := range interpreter.Operations() {
-			for j, written := range at.Get(string(operation)).Items() {
-				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
-				p.rules = append(p.rules, golden.Rule{
-					Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
-				})
+			for j, written := range kind.Get(string(operation)).Items() {
+				p.places[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = written.Position()
 			}
 		}
 	}
-}
-
-// kinds names the kinds of an entry, of many the first.
-func kinds(k v1alpha1.InterpretedKind) string {
-	switch len(k.Kinds) {
-	case 0:
-		return k.Kind.Value
-	case 1:
-		return k.Kinds[0].Value
-	}
-	return fmt.Sprintf("%s and %d more", k.Kinds[0].Value, len(k.Kinds)-1)
-}
-
-// place returns the position of a rule with its name, or only the name of an unlisted one.
-func (p *program) place(at string) string {
-	if i, ok := p.index[at]; ok {
-		r := p.rules[i]
-		return fmt.Sprintf("%s:%d %s", r.At.File, r.At.Line, r.Name)
-	}
-	return at
 }
 
 // cut takes places in the profiles out of a text, which move whenever anything is written above them.
@@ -144,17 +115,6 @@ func (p *program) cut(text string) string {
 		}
 	}
 	return text
-}
-
-// tally marks the rules that had an effect. A rule with a true condition that refuses the object has one.
-func (p *program) tally(into []golden.Rule, t *rule.Trace) {
-	for i := range t.Rules {
-		r := &t.Rules[i]
-		refused := r.Outcome == rule.Failed && r.Held && r.Failure.Code == interpreter.CodeUnfit
-		if at, listed := p.index[r.At]; listed && (refused || r.Outcome == rule.Applied || r.Outcome == rule.Refused || r.Outcome == rule.Unchanged) {
-			into[at].Applied = true
-		}
-	}
 }
 
 // caseTest is the test of a case.
@@ -214,7 +174,7 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	if err != nil {
 		return golden.Outcome{}, err
 	}
-	outcome := golden.Outcome{Rules: slices.Clone(p.rules)}
+	var outcome golden.Outcome
 	content := bytes.NewBufferString(head)
 	requests := test.requests(p)
 	for _, request := range requests {
@@ -222,14 +182,13 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		if err != nil {
 			return golden.Outcome{}, err
 		}
-		p.tally(outcome.Rules, trace)
 		answer := p.written(request.Operation, trace)
 		if err := write(content, request.Operation, answer); err != nil {
 			return golden.Outcome{}, err
 		}
 		failures := test.judge(request, trace.Failure, answer)
 		for i := range failures {
-			failures[i].By, failures[i].NotBy = p.authors(trace)
+			failures[i].By = p.authors(request.Kind.Kind, trace)
 		}
 		outcome.Failures = append(append(outcome.Failures, failures...), test.again(ctx, p, request, trace)...)
 	}
@@ -245,28 +204,20 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	return outcome, nil
 }
 
-// authors returns the rules that contribute to the answer, and the skipped ones.
-func (p *program) authors(t *rule.Trace) (by, not []string) {
-	why := "another rule had decided"
+// authors returns the rules that contribute to the answer.
+func (p *program) authors(kind string, t *rule.Trace) []string {
+	var by []string
 	for i := range t.Rules {
 		r := &t.Rules[i]
-		place := p.place(r.At)
+		place := fmt.Sprintf("%s:%d %s: %s", p.places[r.At].File, p.places[r.At].Line, kind, r.At[strings.LastIndexByte(r.At, '.')+1:])
 		switch r.Outcome {
 		case rule.Applied, rule.Unchanged:
 			by = append(by, place)
 		case rule.Refused, rule.Failed:
 			by = append(by, place+": "+string(r.Outcome))
-			why = "a rule before it " + string(r.Outcome)
-		case rule.Skipped:
-			not = append(not, place+": skipped, its condition is false")
-			if !r.Missed {
-				not[len(not)-1] = place + ": skipped, there is no item"
-			}
-		case rule.NotAsked:
-			not = append(not, place+": not asked, as "+why)
 		}
 	}
-	return by, not
+	return by
 }
 
 // again fails if a repeated request changes the changed object once more: Karmada would write it repeatedly.
