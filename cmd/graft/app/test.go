@@ -144,7 +144,7 @@ func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Re
 // report writes the results, and fails if cases failed.
 func (o *testOptions) report(s *Streams, results []golden.Result, stale []string, took time.Duration) error {
 	if o.junit != "" {
-		report, err := golden.JUnit(results, took)
+		report, err := golden.JUnit(results)
 		if err == nil {
 			err = whole.WriteDeep(o.junit, report)
 		}

@@ -9,7 +9,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -132,7 +131,7 @@ func sameFailures(results []Result) map[int][]string {
 // failure writes the position of the expectation, followed by the expected and the actual value.
 func (s Style) failure(out *strings.Builder, f Failure) {
 	head := f.At.String() + ":"
-	for _, part := range []string{few(f.Subject), f.Path} {
+	for _, part := range []string{f.Subject, f.Path} {
 		if part != "" {
 			head += " " + part + ":"
 		}
@@ -163,16 +162,6 @@ func (s Style) value(what string, of colour.Tone, text string) string {
 	return "        " + strings.TrimRight(what, " ") + "\n" + indent("          ", text)
 }
 
-// few returns the first of many names.
-func few(names string) string {
-	const shown = 3
-	all := strings.Split(names, ", ")
-	if len(all) <= shown+1 {
-		return names
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:shown], ", "), len(all)-shown)
-}
-
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
@@ -196,69 +185,51 @@ func short(d time.Duration) string {
 
 // Elements of the JUnit report for GitLab, Jenkins and others.
 type (
-	junitCounts struct {
-		Name   string    `xml:"name,attr"`
-		Tests  int       `xml:"tests,attr"`
-		Fails  int       `xml:"failures,attr"`
-		Errors int       `xml:"errors,attr"`
-		Time   junitTime `xml:"time,attr"`
-	}
-	junitSuites struct {
-		XMLName xml.Name `xml:"testsuites"`
-		junitCounts
-		Suites []junitSuite `xml:"testsuite"`
-	}
 	junitSuite struct {
-		junitCounts
-		Cases []junitCase `xml:"testcase"`
+		XMLName  xml.Name    `xml:"testsuite"`
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
 		Class   string        `xml:"classname,attr"`
 		Name    string        `xml:"name,attr"`
-		File    string        `xml:"file,attr,omitempty"`
-		Line    int           `xml:"line,attr,omitempty"`
-		Time    junitTime     `xml:"time,attr"`
+		File    string        `xml:"file,attr"`
+		Line    int           `xml:"line,attr"`
+		Time    string        `xml:"time,attr"`
 		Failure *junitProblem `xml:"failure"`
 		Error   *junitProblem `xml:"error"`
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
 		Text    string `xml:",cdata"`
 	}
-	junitTime time.Duration
 )
 
-// MarshalText returns the time in seconds.
-func (t junitTime) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%.3f", time.Duration(t).Seconds()), nil
-}
-
-// JUnit returns a report in the XML format of GitLab, Jenkins and similar tools. It fails if a text cannot be encoded.
-func JUnit(results []Result, took time.Duration) ([]byte, error) {
-	all := junitSuites{junitCounts: junitCounts{Name: "graft test"}}
+// JUnit returns a report in the XML format of GitLab, Jenkins and similar tools, with a test suite for each table. It
+// fails if a text cannot be encoded.
+func JUnit(results []Result) ([]byte, error) {
+	var suites []junitSuite
 	for i := range results {
 		c := results[i].junit()
-		last := len(all.Suites) - 1
-		if last < 0 || all.Suites[last].Name != c.Class {
-			all.Suites = append(all.Suites, junitSuite{junitCounts: junitCounts{Name: c.Class}})
+		last := len(suites) - 1
+		if last < 0 || suites[last].Name != c.Class {
+			suites = append(suites, junitSuite{Name: c.Class})
 			last++
 		}
-		suite := &all.Suites[last]
+		suite := &suites[last]
 		suite.Cases = append(suite.Cases, c)
-		for _, counts := range []*junitCounts{&all.junitCounts, &suite.junitCounts} {
-			counts.Tests++
-			counts.Time += c.Time
-			if c.Failure != nil {
-				counts.Fails++
-			}
-			if c.Error != nil {
-				counts.Errors++
-			}
+		suite.Tests++
+		if c.Failure != nil {
+			suite.Failures++
+		}
+		if c.Error != nil {
+			suite.Errors++
 		}
 	}
-	all.Time = junitTime(took)
-	text, err := xml.MarshalIndent(all, "", "  ")
+	text, err := xml.MarshalIndent(suites, "  ", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the JUnit report: %w", err)
 	}
@@ -268,30 +239,22 @@ func JUnit(results []Result, took time.Duration) ([]byte, error) {
 		}
 		return r
 	}, text)
-	return slices.Concat([]byte(xml.Header), text, []byte("\n")), nil
+	return fmt.Appendf(nil, "%s<testsuites>\n%s\n</testsuites>\n", xml.Header, text), nil
 }
 
 func (r *Result) junit() junitCase {
-	c := junitCase{Class: r.Case.Suite, Name: r.Case.Name, File: r.Case.Position.File, Line: r.Case.Position.Line, Time: junitTime(r.Took)}
-	switch failures := r.AllFailures(); {
+	c := junitCase{
+		Class: r.Case.Suite, Name: r.Case.Name, File: r.Case.Position.File, Line: r.Case.Position.Line, Time: fmt.Sprintf("%.3f", r.Took.Seconds()),
+	}
+	var text strings.Builder
+	for _, f := range r.AllFailures() {
+		Style{}.failure(&text, f)
+	}
+	switch {
 	case r.Err != nil:
-		c.Error = &junitProblem{firstLine(r.Err.Error()), "error", r.Err.Error()}
-	case len(failures) > 0:
-		var text strings.Builder
-		for _, f := range failures {
-			Style{}.failure(&text, f)
-		}
-		c.Failure = &junitProblem{failures[0].Summary(), "failure", "\n" + text.String()}
+		c.Error = &junitProblem{firstLine(r.Err.Error()), r.Err.Error()}
+	case text.Len() > 0:
+		c.Failure = &junitProblem{firstLine(strings.TrimSpace(text.String())), "\n" + text.String()}
 	}
 	return c
-}
-
-// Summary returns the failure in one line.
-func (f Failure) Summary() string {
-	parts := slices.DeleteFunc([]string{few(f.Subject), f.Path, firstLine(f.Message)}, func(part string) bool { return part == "" })
-	text := strings.Join(parts, ": ")
-	if f.Want != "" || f.Got != "" {
-		text += fmt.Sprintf(": want %s, got %s", firstLine(f.Want), firstLine(f.Got))
-	}
-	return text
 }
