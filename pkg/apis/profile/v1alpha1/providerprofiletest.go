@@ -116,20 +116,6 @@ type TestEdit struct {
 	Purposes []string `json:"purposes,omitempty"`
 	// Patch is an RFC 6902 patch.
 	Patch []source.Node `json:"patch,omitempty"`
-	// Replace changes texts of units and files.
-	Replace []TestReplacement `json:"replace,omitempty"`
-}
-
-// TestReplacement replaces a text in a unit or a file. The old text must exist.
-type TestReplacement struct {
-	// Unit is the name of the unit.
-	Unit string `json:"unit,omitempty"`
-	// File is the path of the file.
-	File string `json:"file,omitempty"`
-	// Old is the old text.
-	Old string `json:"old"`
-	// New is the new text.
-	New string `json:"new"`
 }
 
 // TestVersions are versions of Kubernetes: one, or a list.

@@ -19,8 +19,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -300,9 +298,8 @@ func readObjects(nodes []source.Node, path string) ([]manifest.Object, source.Fi
 type edit struct {
 	selector
 
-	at      source.Node
-	patch   jsonpatch.Patch
-	replace []v1alpha1.TestReplacement
+	at    source.Node
+	patch jsonpatch.Patch
 	// ofOld means that it changes the existing object instead of the new one.
 	ofOld bool
 }
@@ -318,19 +315,14 @@ func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld b
 		}
 		s, more := compileSelector(w.Of.At, at+".of", w.Of.Value, w.Purposes, false)
 		findings = append(findings, more...)
-		if len(w.Patch) == 0 && len(w.Replace) == 0 {
-			findings = append(findings, w.Of.At.Finding(at, "changes nothing: it has neither patch nor replace"))
-		}
-		for j, r := range w.Replace {
-			if r.Unit != "" && r.File != "" {
-				findings = append(findings, w.Of.At.Finding(fmt.Sprintf("%s.replace[%d]", at, j), "has a unit and a file: use an entry for each"))
-			}
+		if len(w.Patch) == 0 {
+			findings = append(findings, w.Of.At.Finding(at, "changes nothing: it has no patch"))
 		}
 		patch, err := patchOf(w.Patch)
 		if err != nil {
 			findings = append(findings, w.Patch[0].Finding(at+".patch", "%s", err))
 		}
-		test.edits = append(test.edits, edit{s, w.Of.At, patch, w.Replace, ofOld})
+		test.edits = append(test.edits, edit{s, w.Of.At, patch, ofOld})
 	}
 	return findings
 }
@@ -345,40 +337,4 @@ func patchOf(operations []source.Node) (jsonpatch.Patch, error) {
 		return nil, err
 	}
 	return jsonpatch.DecodePatch(raw)
-}
-
-// apply returns the object with the edit.
-func (e *edit) apply(object []byte) ([]byte, error) {
-	object, err := e.patch.Apply(object)
-	for _, r := range e.replace {
-		if err == nil {
-			object, err = replaceText(object, r)
-		}
-	}
-	return object, err
-}
-
-var errNotThere = errors.New("the text to replace was not found")
-
-// replaceText puts a text into the place of another in the content of a unit or a file.
-func replaceText(object []byte, r v1alpha1.TestReplacement) ([]byte, error) {
-	parsed, err := document.Parse(object)
-	if err != nil {
-		return nil, err
-	}
-	unit := parsed.Root().Find("spec", "units").ItemWith("name", r.Unit).Get("content")
-	text, _ := unit.Text()
-	set := unit.ReplaceText
-	if r.File != "" {
-		content, err := (&target.Object{Document: parsed}).Content(r.File)
-		if err != nil {
-			return nil, fmt.Errorf("reading the file %s: %w", r.File, err)
-		}
-		text, set = string(content.Text()), func(text string) error { return content.SetText([]byte(text)) }
-	}
-	if !strings.Contains(text, r.Old) {
-		return nil, fmt.Errorf("%w: %q in %s%s", errNotThere, r.Old, r.Unit, r.File)
-	}
-	err = set(strings.Replace(text, r.Old, r.New, 1))
-	return parsed.Bytes(), err
 }

@@ -315,7 +315,7 @@ func (r *run) edit(o *object) error {
 				o.old = original
 			}
 		}
-		edited, err := e.apply(*into)
+		edited, err := e.patch.Apply(*into)
 		if err != nil {
 			return source.Findings{e.at.Finding("", "editing %s: %s", o.Object, err)}
 		}
