@@ -48,8 +48,8 @@ type InterpreterTestCase struct {
 
 // InterpreterTestQuestion has the inputs of one or more operations, and the expected answers.
 type InterpreterTestQuestion struct {
-	// Operation is one operation or a list; by default those in want, or all with rules.
-	Operation TestTexts `json:"operation,omitempty"`
+	// Operation is one operation or a list.
+	Operation TestTexts `json:"operation"`
 	// Replicas is the desired number of replicas, for revise.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Members are the members for aggregate, by cluster name.

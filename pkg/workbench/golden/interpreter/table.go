@@ -163,7 +163,7 @@ var answers = map[string][]interpreter.Operation{
 	"object": edits, "fields": edits, "patch": edits,
 }
 
-// read reads the inputs of a case, and finds the operations.
+// read reads the inputs and the operations of a case.
 func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path string) source.Findings {
 	if c.Object.Node == nil {
 		return source.Findings{test.at.Finding(path+".object", "is missing")}
@@ -174,7 +174,7 @@ func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path
 		observed, more := named.object(c.Observed, path+".observed")
 		test.observed, findings = observed.JSON, append(findings, more...)
 	}
-	test.replicas, test.hasMembers = c.Replicas, c.Members != nil
+	test.replicas = c.Replicas
 	for _, cluster := range slices.Sorted(maps.Keys(c.Members)) {
 		member, more := interpret.MemberOf(cluster, c.Members[cluster], path+".members."+cluster)
 		test.members, findings = append(test.members, member), append(findings, more...)
@@ -184,13 +184,16 @@ func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path
 			findings = append(findings, f.Value.Finding(path+".want.fields", "%q is not a path: %s", f.Key.Value, err))
 		}
 	}
+	var known []string
+	for _, o := range interpreter.Operations() {
+		known = append(known, string(o))
+	}
+	if len(c.Operation) == 0 {
+		findings = append(findings, test.at.Finding(path+".operation", "is missing: one or several of %s", strings.Join(known, ", ")))
+	}
 	for _, text := range c.Operation {
 		switch operation := interpreter.Operation(text.Value); {
 		case !operation.Known():
-			known := make([]string, 0, len(interpreter.Operations()))
-			for _, o := range interpreter.Operations() {
-				known = append(known, string(o))
-			}
 			findings = append(findings, text.At.Finding(path+".operation", "unknown operation %q%s: must be one of %s", text.Value,
 				source.Suggest(text.Value, known), strings.Join(known, ", ")))
 		case slices.Contains(test.operations, operation):
@@ -202,7 +205,7 @@ func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path
 		}
 	}
 	if len(findings) == 0 {
-		findings = test.plan(len(c.Operation) > 0, path)
+		findings = test.plan(path)
 	}
 	return findings
 }
@@ -218,37 +221,21 @@ func (test *caseTest) lacks(o interpreter.Operation) string {
 	return ""
 }
 
-// plan finds the operation of each expected part: one of the named operations, or else one with input of its own.
-func (test *caseTest) plan(areNamed bool, path string) source.Findings {
-	possible := test.operations
-	if !areNamed {
-		possible = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !test.hasInput(o) || o == interpreter.Prune })
-	}
-	among := func(operations []interpreter.Operation) []interpreter.Operation {
-		return slices.DeleteFunc(slices.Clone(operations), func(o interpreter.Operation) bool { return !slices.Contains(possible, o) })
-	}
+// plan finds the operation of each expected part among the operations of the case.
+func (test *caseTest) plan(path string) source.Findings {
 	var findings source.Findings
 	test.wanted = map[interpreter.Operation]bool{}
 	for _, f := range test.want.Fields() {
-		of, at := among(answers[f.Key.Value]), path+".want."+f.Key.Value
+		at := path + ".want." + f.Key.Value
+		of := slices.DeleteFunc(slices.Clone(answers[f.Key.Value]), func(o interpreter.Operation) bool { return !slices.Contains(test.operations, o) })
 		switch {
 		case f.Key.Value == "failure":
-			if of = among(edits); !areNamed && len(of) == 1 {
-				test.operations = of
-			} else if !areNamed {
-				return source.Findings{test.at.Finding(path, "operation is missing")}
-			}
 		case test.failure != nil:
 			findings = append(findings, f.Value.Finding(at, "a failed answer has no other expectations"))
-		case len(of) != 1 && !areNamed:
-			return source.Findings{test.at.Finding(path, "operation is missing")}
 		case len(of) == 0:
 			findings = append(findings, f.Value.Finding(at, "is not an answer to this operation"))
 		case len(of) > 1:
 			findings = append(findings, f.Value.Finding(at, "could be of several operations that are asked: write a case for each"))
-		case !areNamed && !test.wanted[of[0]]:
-			test.operations = append(test.operations, of[0])
-			fallthrough
 		default:
 			test.wanted[of[0]] = true
 		}
@@ -261,13 +248,5 @@ func (test *caseTest) plan(areNamed bool, path string) source.Findings {
 			findings = append(findings, test.at.Finding(path+".want", "wants nothing of %s", o))
 		}
 	}
-	if len(test.operations) == 0 {
-		findings = append(findings, test.at.Finding(path, "wants nothing: it has neither want nor a golden file"))
-	}
 	return findings
-}
-
-// hasInput reports whether the case has the input that an operation needs besides the object.
-func (test *caseTest) hasInput(o interpreter.Operation) bool {
-	return test.lacks(o) == "" && (o != interpreter.Aggregate || test.hasMembers)
 }
