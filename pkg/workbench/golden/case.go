@@ -17,7 +17,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -235,22 +234,7 @@ func (r *Result) hold() {
 		return
 	default:
 		differs.Message = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
-		differs.Diff = textDiff(string(want), string(r.Content))
+		differs.Diff = textdiff.Unified(string(want), string(r.Content), diff.Context(2))
 	}
 	r.Golden = &differs
-}
-
-// textDiff returns the differing lines with two lines of context.
-func textDiff(want, got string) string {
-	var out strings.Builder
-	for i, hunk := range textdiff.Hunks(want, got, diff.Context(2)) {
-		if i > 0 {
-			out.WriteString("  ⋮\n")
-		}
-		for _, edit := range hunk.Edits {
-			sign := map[diff.Op]string{diff.Match: "  ", diff.Delete: "- ", diff.Insert: "+ "}[edit.Op]
-			out.WriteString(sign + strings.TrimSuffix(edit.Line, "\n") + "\n")
-		}
-	}
-	return out.String()
 }

@@ -65,10 +65,7 @@ func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colou
 
 // Write writes the cases that fail with everything that is wrong, and a summary.
 func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
-	var (
-		out  strings.Builder
-		said string
-	)
+	var out strings.Builder
 	same := sameFailures(results)
 	for i := range results {
 		r := &results[i]
@@ -80,14 +77,7 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 		}
 		fmt.Fprintf(&out, "%s %s\n", s.paint(colour.Bad, "FAIL"), s.paint(colour.Title, r.Case.ID()))
 		if r.Err != nil {
-			// Many cases may be of one profile that cannot be loaded.
-			text := r.Err.Error()
-			if text == said {
-				text = "as above"
-			} else {
-				said = text
-			}
-			out.WriteString(indent("    ", text))
+			out.WriteString(indent("    ", r.Err.Error()))
 		}
 		for _, failure := range r.AllFailures() {
 			s.failure(&out, failure)
@@ -106,8 +96,8 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	return err
 }
 
-// sameFailures groups results with the same failures, which are cells of one case with different shoots or versions: it
-// maps the index of the first one to the names of all of them.
+// sameFailures groups results with the same failures, which are cells of one case with different shoots or versions, and
+// cases with the same error, such as that of their profile. It maps the index of the first one to the names of all.
 func sameFailures(results []Result) map[int][]string {
 	first, names := map[string]int{}, map[int][]string{}
 	for i := range results {
@@ -115,15 +105,18 @@ func sameFailures(results []Result) map[int][]string {
 		if r.OK() {
 			continue
 		}
-		key := fmt.Sprintf("%s|%v|%v", r.Case.Suite, r.Case.Position, r.Err)
+		key, name := fmt.Sprintf("%s|%v", r.Case.Suite, r.Case.Position), r.Case.Name
+		if r.Err != nil {
+			key, name = r.Err.Error(), r.Case.ID()
+		}
 		for _, failure := range r.AllFailures() {
 			failure.Subject = ""
 			key += fmt.Sprintf("|%+v", failure)
 		}
-		if _, known := first[key]; !known || r.Err != nil {
+		if _, known := first[key]; !known {
 			first[key] = i
 		}
-		names[first[key]] = append(names[first[key]], r.Case.Name)
+		names[first[key]] = append(names[first[key]], name)
 	}
 	return names
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -71,7 +70,7 @@ func Compare(want source.Node, got any, keys ...string) []Mismatch {
 	return []Mismatch{m}
 }
 
-// Shown formats a value for output: text unchanged, and other values as YAML, in one line if short.
+// Shown formats a value for output: text unchanged, and other values as JSON.
 func Shown(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -84,16 +83,7 @@ func Shown(value any) string {
 		}
 		return value
 	}
-	const most = 100
-	line := oneLine(value)
-	if len(line) <= most {
-		return line
-	}
-	text, err := kyaml.JSONToYAML([]byte(line))
-	if err != nil {
-		return line
-	}
-	return strings.TrimRight(string(text), "\n")
+	return oneLine(value)
 }
 
 // oneLine returns a decoded value as JSON.

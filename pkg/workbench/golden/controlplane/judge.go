@@ -226,10 +226,8 @@ func (s *subject) near(kind string, keys []string) []string {
 			return []string{first}
 		}
 		return []string{first, lastStep(last)}
-	case "fields", "configuration":
-		return []string{lastStep(first), lastStep(last)}
 	}
-	return []string{first, last}
+	return []string{lastStep(first), lastStep(last)}
 }
 
 // lastStep returns the last step of a path.

@@ -302,6 +302,8 @@ type edit struct {
 	patch jsonpatch.Patch
 	// ofOld means that it changes the existing object instead of the new one.
 	ofOld bool
+	// used means that the run of the case has changed an object.
+	used bool
 }
 
 // addEdits compiles edits.
@@ -322,7 +324,7 @@ func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld b
 		if err != nil {
 			findings = append(findings, w.Patch[0].Finding(at+".patch", "%s", err))
 		}
-		test.edits = append(test.edits, edit{s, w.Of.At, patch, ofOld})
+		test.edits = append(test.edits, edit{selector: s, at: w.Of.At, patch: patch, ofOld: ofOld})
 	}
 	return findings
 }

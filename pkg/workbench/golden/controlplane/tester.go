@@ -226,7 +226,7 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	if err != nil {
 		return golden.Outcome{}, err
 	}
-	r := &run{caseTest: test, program: program, edited: map[int]bool{}}
+	r := &run{caseTest: test, program: program}
 	for _, s := range snapshots {
 		if err := r.admit(ctx, s); err != nil {
 			return golden.Outcome{}, err
@@ -253,8 +253,6 @@ type run struct {
 
 	program *program
 	objects []*object
-	// edited has the indexes of the edits that changed an object.
-	edited  map[int]bool
 	outcome golden.Outcome
 }
 
@@ -305,7 +303,8 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 // edit applies the edits for the object.
 func (r *run) edit(o *object) error {
 	original := o.JSON
-	for i, e := range r.edits {
+	for i := range r.edits {
+		e := &r.edits[i]
 		if !e.matches(o) {
 			continue
 		}
@@ -319,15 +318,15 @@ func (r *run) edit(o *object) error {
 		if err != nil {
 			return source.Findings{e.at.Finding("", "editing %s: %s", o.Object, err)}
 		}
-		*into, r.edited[i] = edited, true
+		*into, e.used = edited, true
 	}
 	return nil
 }
 
 // unused finds edits of missing objects.
 func (r *run) unused() {
-	for i, e := range r.edits {
-		if !r.edited[i] {
+	for _, e := range r.edits {
+		if !e.used {
 			r.fail(e.at, e.title, golden.Failure{Message: r.noMatch(e.selector)})
 		}
 	}

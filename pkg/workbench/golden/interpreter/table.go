@@ -36,7 +36,7 @@ func (t *Tester) Table(node source.Node) *golden.Suite {
 	if len(suite.Findings) > 0 {
 		return suite
 	}
-	named := &objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}}
+	named := &objects{folder: filepath.Dir(node.File), named: node.Get("objects")}
 	for _, field := range named.named.Fields() {
 		_, findings := named.object(field.Value, "objects."+field.Key.Value)
 		suite.AddNew(findings)
@@ -73,7 +73,6 @@ func (t *Tester) Table(node source.Node) *golden.Suite {
 type objects struct {
 	folder string
 	named  source.Node
-	made   map[string][]byte
 	// making are the names that are on their way to an object.
 	making []string
 }
@@ -121,20 +120,13 @@ func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 // called returns the object with a name, or the single one in a file.
 func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 	name := n.Value
-	if known := o.made[name]; known != nil {
-		return known, nil
-	}
 	if o.named.Has(name) {
 		if slices.Contains(o.making, name) {
 			return nil, source.Findings{n.Finding(path, "is based on itself: %s", strings.Join(append(o.making, name), " → "))}
 		}
 		o.making = append(o.making, name)
 		defer func() { o.making = o.making[:len(o.making)-1] }()
-		raw, findings := o.raw(o.named.Get(name), "objects."+name)
-		if len(findings) == 0 {
-			o.made[name] = raw
-		}
-		return raw, findings
+		return o.raw(o.named.Get(name), "objects."+name)
 	}
 	found, err := manifest.ReadWith(filepath.Join(o.folder, filepath.FromSlash(name)), golden.Read)
 	switch {
