@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
@@ -175,11 +174,14 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		if err != nil {
 			return golden.Outcome{}, err
 		}
-		answer := p.written(request.Operation, trace)
+		answer, err := p.answer(request.Operation, trace)
+		if err != nil {
+			return golden.Outcome{}, err
+		}
 		if err := write(content, request.Operation, answer); err != nil {
 			return golden.Outcome{}, err
 		}
-		failures := test.judge(request, trace.Failure, answer)
+		failures := test.judge(request, trace, answer)
 		for i := range failures {
 			failures[i].By = p.authors(request.Kind.Kind, trace)
 		}
@@ -231,30 +233,11 @@ func (test *caseTest) again(ctx context.Context, p *program, r interpreter.Reque
 	return nil
 }
 
-// written is an answer as golden files have it. It names no rules, as their numbers move when one is written before
-// them.
-type written struct {
-	Replicas     *int32                    `json:"replicas,omitempty"`
-	Requirements *interpreter.Requirements `json:"requirements,omitempty"`
-	// The lists and the patch are there, maybe empty, where the operation has them.
-	Components   *[]interpreter.Component  `json:"components,omitempty"`
-	Dependencies *[]interpreter.Dependency `json:"dependencies,omitempty"`
-	Status       json.RawMessage           `json:"status,omitempty"`
-	Healthy      *bool                     `json:"healthy,omitempty"`
-	Patch        json.RawMessage           `json:"patch,omitempty"`
-	Failure      *failure                  `json:"failure,omitempty"`
-}
-
-type failure struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-}
-
 // head is the beginning of a golden file.
 const head = "# The whole answers, by operation. graft test --update writes this file.\n"
 
 // write writes an answer as YAML below its operation.
-func write(out *bytes.Buffer, o interpreter.Operation, answer written) error {
+func write(out *bytes.Buffer, o interpreter.Operation, answer map[string]any) error {
 	text, err := yaml.Marshal(answer)
 	if err != nil {
 		return fmt.Errorf("writing the answer of %s: %w", o, err)
@@ -267,31 +250,36 @@ func write(out *bytes.Buffer, o interpreter.Operation, answer written) error {
 	return nil
 }
 
-func (p *program) written(o interpreter.Operation, t *rule.Trace) written {
+// answer returns an answer as decoded JSON, as golden files have it. It names no rules, as their numbers move when one is
+// written before them. The lists and the patch are there, maybe empty, where the operation has them.
+func (p *program) answer(o interpreter.Operation, t *rule.Trace) (map[string]any, error) {
 	if t.Failure != nil {
-		return written{Failure: &failure{t.Failure.Code, p.cut(t.Failure.Message)}}
+		return map[string]any{"failure": map[string]any{"code": t.Failure.Code, "message": p.cut(t.Failure.Message)}}, nil
 	}
-	r := &t.Response
-	w := written{Replicas: r.Replicas, Requirements: r.Requirements, Status: r.Status, Healthy: r.Healthy, Patch: r.Patch}
-	switch {
-	case o == interpreter.Components:
-		w.Components = &r.Components
-	case o == interpreter.Dependencies:
-		w.Dependencies = &r.Dependencies
-	case o.Patches() && r.Patch == nil:
-		w.Patch = json.RawMessage("[]")
+	decoded, err := golden.Canonical(t.Response)
+	if err != nil {
+		return nil, err
 	}
-	return w
+	answer := decoded.(map[string]any)
+	delete(answer, "because")
+	for field, has := range map[string]bool{
+		"components": o == interpreter.Components, "dependencies": o == interpreter.Dependencies, "patch": o.Patches(),
+	} {
+		if has && answer[field] == nil {
+			answer[field] = []any{}
+		}
+	}
+	return answer, nil
 }
 
 // judge returns the differences between an answer and the expected one.
-func (test *caseTest) judge(q interpreter.Request, failed *interpreter.Failure, answer written) []golden.Failure {
+func (test *caseTest) judge(q interpreter.Request, t *rule.Trace, answer map[string]any) []golden.Failure {
 	var failures []golden.Failure
 	fail := func(at source.Node, f golden.Failure) {
 		f.At, f.Subject = at.Position(), string(q.Operation)
 		failures = append(failures, f)
 	}
-	switch wanted := test.failure; {
+	switch wanted, failed := test.failure, t.Failure; {
 	case wanted != nil && failed == nil:
 		fail(wanted.At, golden.Failure{Message: "must fail, but is answered"})
 	case wanted != nil:
@@ -304,7 +292,7 @@ func (test *caseTest) judge(q interpreter.Request, failed *interpreter.Failure, 
 	case failed != nil && (test.wanted[q.Operation] || !test.golden): // otherwise the golden file tells it
 		fail(test.at, golden.Failure{Message: "is not answered: " + reason(failed)})
 	case failed == nil && test.wanted[q.Operation]:
-		view, err := view(q, answer)
+		view, err := view(q, t, answer)
 		if err != nil {
 			fail(test.at, golden.Failure{Message: err.Error()})
 		}
@@ -316,26 +304,28 @@ func (test *caseTest) judge(q interpreter.Request, failed *interpreter.Failure, 
 }
 
 // view returns an answer in the form of the expected one. It has the expected parts of other operations.
-func view(q interpreter.Request, answer written) (golden.View, error) {
-	var object json.RawMessage
+func view(q interpreter.Request, t *rule.Trace, answer map[string]any) (golden.View, error) {
+	var object any
 	if q.Operation.Patches() {
-		var err error
-		if object, err = interpret.Patched(q.Object, answer.Patch); err != nil {
+		patched, err := interpret.Patched(q.Object, t.Response.Patch)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(patched, &object); err != nil {
 			return nil, err
 		}
 	}
-	decoded, err := golden.Canonical(map[string]any{"answer": answer, "object": object})
 	return func(key string, want source.Node) any {
 		switch {
 		case !slices.Contains(answers[key], q.Operation):
 			return golden.Plain(want)
 		case key == "object":
-			return golden.Follow(decoded, fieldpath.Path{{Key: key}})
+			return object
 		case key == "fields":
-			return golden.ByPath(golden.Follow(decoded, fieldpath.Path{{Key: "object"}}))
+			return golden.ByPath(object)
 		}
-		return golden.Follow(decoded, fieldpath.Path{{Key: "answer"}, {Key: key}})
-	}, err
+		return answer[key]
+	}, nil
 }
 
 // reason returns a failure in one line: its code and its message.
