@@ -125,17 +125,13 @@ func compileExpectations(c *v1alpha1.TestCase, written source.Node, where string
 
 // compile checks all fields, and finds those that exclude each other.
 func (c *compiler) compile() {
-	var rules, values int
+	var values int
 	for _, f := range c.At.Fields() {
 		kind, entries := f.Key.Value, f.Value.Fields()
-		switch kind {
-		case "denied":
+		if kind == "denied" {
 			continue
-		case "rules":
-			rules += len(entries)
-		default:
-			values += len(entries)
 		}
+		values += len(entries)
 		if unfit := c.unfit(kind); unfit != "" && len(entries) > 0 && !c.others {
 			c.refuse(f.Key, kind, "%s", unfit)
 			continue
@@ -145,12 +141,12 @@ func (c *compiler) compile() {
 		}
 	}
 	switch {
-	case (c.isDenied() || c.State == v1alpha1.TestAbsent) && rules+values > 0:
+	case (c.isDenied() || c.State == v1alpha1.TestAbsent) && values > 0:
 		c.refuse(c.At, "", "nothing more can be expected of an object that is denied or absent")
 	case c.Denied != nil && c.State != "" && c.State != v1alpha1.TestDenied:
 		c.refuse(c.At, "", "denied, and %s", c.State)
 	case c.others && values > 0:
-		c.refuse(c.At, "", "all other objects can expect only a state or rules")
+		c.refuse(c.At, "", "all other objects can expect only a state")
 	}
 }
 

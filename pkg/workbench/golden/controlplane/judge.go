@@ -81,7 +81,7 @@ func (r *run) judge(ctx context.Context, e *expectation, o *object) {
 			continue // such as state
 		}
 		if kind == "rules" {
-			r.judgeRules(f.Value, o, e.others)
+			r.judgeRules(f.Value, o)
 			continue
 		}
 		got, err := s.view(kind)
@@ -107,11 +107,11 @@ func (r *run) judgeDenial(want *v1alpha1.TestDenial, o *object) {
 	}
 }
 
-// judgeRules checks the outcomes of rules. An object of many may have no such rule.
-func (r *run) judgeRules(rules source.Node, o *object, ofMany bool) {
+// judgeRules checks the outcomes of rules.
+func (r *run) judgeRules(rules source.Node, o *object) {
 	for _, f := range rules.Fields() {
 		var known []string
-		found, name, want := ofMany, f.Key.Value, f.Value.Value
+		found, name, want := false, f.Key.Value, f.Value.Value
 		fail := func(failure golden.Failure) {
 			failure.Path = "rules." + name
 			r.fail(f.Value, o.String(), failure)
