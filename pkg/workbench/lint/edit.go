@@ -23,42 +23,32 @@ type text struct {
 	data []byte
 	// lines are the offsets of the lines, without their ends and a mark of the byte order.
 	lines []extent
-	// documents returns the values as written, including duplicate keys.
+	// documents returns the values as written, including duplicate keys, up to invalid YAML.
 	documents func() []*yaml.Node
 }
 
 // extent is a part of a text in bytes.
 type extent struct{ begin, end int }
 
-const byteOrderMark = "\ufeff"
-
 // lineBreak matches the line breaks of YAML 1.1.
 var lineBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 func newText(data []byte) *text {
-	t := &text{data: data, documents: sync.OnceValue(func() []*yaml.Node { return documentsIn(data) })}
-	begin := 0
-	if bytes.HasPrefix(data, []byte(byteOrderMark)) {
-		begin = len(byteOrderMark)
-	}
+	t := &text{data: data}
+	t.documents = sync.OnceValue(func() (all []*yaml.Node) {
+		decoder, document := yaml.NewDecoder(bytes.NewReader(data)), yaml.Node{}
+		for decoder.Decode(&document) == nil {
+			all = append(all, document.Content...)
+		}
+		return all
+	})
+	begin := len(data) - len(bytes.TrimPrefix(data, []byte("\ufeff")))
 	for _, at := range lineBreak.FindAllIndex(data, -1) {
 		t.lines = append(t.lines, extent{begin, at[0]})
 		begin = at[1]
 	}
 	t.lines = append(t.lines, extent{begin, len(data)})
 	return t
-}
-
-// documentsIn returns the values of the documents of a file, up to invalid YAML.
-func documentsIn(data []byte) []*yaml.Node {
-	var all []*yaml.Node
-	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
-		document := &yaml.Node{}
-		if err := decoder.Decode(document); err != nil {
-			return all
-		}
-		all = append(all, document.Content...)
-	}
 }
 
 // line returns the text of a line, counted from 1, without its end, or an empty string.
@@ -70,15 +60,12 @@ func (t *text) line(number int) string {
 	return string(t.data[at.begin:at.end])
 }
 
-// offset returns the offset of a position in bytes, or false if it does not exist.
+// offset returns the offset of a character in the bytes of its line, or false if it does not exist.
 func (t *text) offset(at source.Position) (int, bool) {
-	if at.Line < 1 || at.Line > len(t.lines) {
-		return 0, false
-	}
 	column := 0
-	for i := range t.line(at.Line) + " " { // and the place behind the line
+	for i := range t.line(at.Line) {
 		if column++; column == at.Column {
-			return t.lines[at.Line-1].begin + i, true
+			return i, true
 		}
 	}
 	return 0, false
@@ -87,93 +74,69 @@ func (t *text) offset(at source.Position) (int, bool) {
 // span returns the place of a finding: columns from 1, the last one exclusive. Without a column it is the line without
 // its indentation.
 func (t *text) span(at source.Position) (begin, end int) {
-	line := []rune(t.line(at.Line))
-	if at.Column < 1 || at.Column > len(line) {
-		trimmed := strings.TrimLeft(string(line), " \t")
-		begin = len(line) - utf8.RuneCountInString(trimmed) + 1
-		return begin, max(begin+utf8.RuneCountInString(strings.TrimRight(trimmed, " \t")), begin+1)
+	line := t.line(at.Line)
+	offset, ok := t.offset(at)
+	if !ok {
+		marked := strings.TrimLeft(line, " \t")
+		begin = len(line) - len(marked) + 1
+		return begin, begin + max(utf8.RuneCountInString(strings.TrimRight(marked, " \t")), 1)
 	}
-	rest := line[at.Column-1:]
-	return at.Column, at.Column + max(width(rest, t.nodeAt(at)), 1)
+	rest := line[offset:]
+	width := min(utf8.RuneCountInString(element(rest, nodeAt(t.documents(), at))), utf8.RuneCountInString(rest))
+	return at.Column, at.Column + max(width, 1)
 }
 
-// width returns the number of characters of the element at the beginning of a line: a scalar, a bracketed text, a key,
-// or a name in an expression.
-func width(rest []rune, n *yaml.Node) int {
-	switch first := rest[0]; {
+// word matches a name in an expression.
+var word = regexp.MustCompile(`^\w*`)
+
+// element returns the element at the beginning of a line: a scalar, a bracketed text, a key, or a name in an expression.
+func element(line string, n *yaml.Node) string {
+	switch {
 	case n == nil:
-		return wordLength(rest)
+		return word.FindString(line)
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0:
-		return width(rest, n.Content[0])
+		return element(line, n.Content[0])
 	case n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle == 0:
-		return 1
-	case first == '"' || first == '\'' || first == '{' || first == '[':
-		return bracketed(rest)
+		return ""
+	case strings.ContainsAny(line[:1], `"'{[`):
+		return bracketed(line)
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		return 1
+		return ""
 	default:
-		return min(utf8.RuneCountInString(n.Value), len(rest))
+		return n.Value
 	}
 }
 
-func wordLength(rest []rune) int {
-	for i, r := range rest {
-		if r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
-			return i
-		}
-	}
-	return len(rest)
-}
+// brackets matches quoted texts, also those without an end, and brackets.
+var brackets = regexp.MustCompile(`"(?:\\.?|[^"\\])*"?|'(?:''|[^'])*'?|[{}\[\]]`)
 
-// bracketed returns the length of a quoted or bracketed text, up to the end of the line.
-func bracketed(rest []rune) int {
+// bracketed returns the quoted or bracketed text at the beginning of a line, up to the end of the line.
+func bracketed(line string) string {
 	depth := 0
-	for i := 0; i < len(rest); i++ {
-		switch rest[i] {
+	for _, at := range brackets.FindAllStringIndex(line, -1) {
+		switch line[at[0]] {
 		case '{', '[':
 			depth++
 		case '}', ']':
 			depth--
-		case '"', '\'':
-			i = quoted(rest, i)
 		}
 		if depth == 0 {
-			return min(i+1, len(rest))
+			return line[:at[1]]
 		}
 	}
-	return len([]rune(strings.TrimRight(string(rest), " \t")))
-}
-
-// quoted returns the index of the quote that ends the text starting at i, or the end of the line.
-func quoted(rest []rune, i int) int {
-	quote := rest[i]
-	for i++; i < len(rest); i++ {
-		switch {
-		case rest[i] == '\\' && quote == '"':
-			i++
-		case rest[i] == quote && quote == '\'' && i+1 < len(rest) && rest[i+1] == quote:
-			i++
-		case rest[i] == quote:
-			return i
-		}
-	}
-	return i
+	return strings.TrimRight(line, " \t")
 }
 
 // nodeAt returns the innermost value at a position, or nil.
-func (t *text) nodeAt(at source.Position) *yaml.Node {
-	var find func(nodes []*yaml.Node) *yaml.Node
-	find = func(nodes []*yaml.Node) *yaml.Node {
-		var found *yaml.Node
-		for _, n := range nodes {
-			if n.Line == at.Line && n.Column == at.Column {
-				found = n
-			}
-			found = cmp.Or(find(n.Content), found)
+func nodeAt(nodes []*yaml.Node, at source.Position) *yaml.Node {
+	var found *yaml.Node
+	for _, n := range nodes {
+		if n.Line == at.Line && n.Column == at.Column {
+			found = n
 		}
-		return found
+		found = cmp.Or(nodeAt(n.Content, at), found)
 	}
-	return find(t.documents())
+	return found
 }
 
 // edit replaces bytes of a text.
@@ -184,23 +147,20 @@ type edit struct {
 }
 
 // resolve returns the edit of a fix. It returns false if the text differs from the expected one, or if the edit would
-// change more than the fix describes.
+// split a plain scalar or a name.
 func (t *text) resolve(fix source.Fix) (edit, bool) {
-	begin, ok := t.offset(fix.At)
-	if !ok || fix.Old == "" || !bytes.HasPrefix(t.data[begin:], []byte(fix.Old)) {
+	offset, ok := t.offset(fix.At)
+	if !ok || fix.Old == "" {
 		return edit{}, false
 	}
-	e := edit{begin: begin, end: begin + len(fix.Old), text: fix.New}
-	return e, t.isWhole(fix.At, e)
-}
-
-// isWhole reports whether a replacement does not split a plain scalar or a name.
-func (t *text) isWhole(at source.Position, e edit) bool {
-	if n := t.nodeAt(at); n != nil && n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
-		return n.Value == string(t.data[e.begin:e.end])
+	begin := t.lines[fix.At.Line-1].begin + offset
+	rest, ok := bytes.CutPrefix(t.data[begin:], []byte(fix.Old))
+	if n := nodeAt(t.documents(), fix.At); n != nil && n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
+		ok = ok && n.Value == fix.Old
+	} else {
+		ok = ok && len(word.Find(rest)) == 0
 	}
-	next, _ := utf8.DecodeRune(t.data[e.end:])
-	return wordLength([]rune{next}) == 0
+	return edit{begin: begin, end: begin + len(fix.Old), text: fix.New}, ok
 }
 
 // apply makes the edits that do not overlap with others, and returns them.
