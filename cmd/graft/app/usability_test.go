@@ -46,7 +46,7 @@ func TestUsability(t *testing.T) {
 		{"diff of an object that is not there", "diff deployment/kube-schedular -p profile.yaml manifests.yaml", 2, "", `(did you mean "kube-scheduler"?)`},
 		{"diff ends with a summary", "diff -p profile.yaml manifests.yaml", 0, "\n1 object changed\n", ""},
 		{"a folder with a profile for an older Gardener", "diff -p a manifests.yaml", 0, "+ --v=3", ""},
-		{"lint of a profile for an older Gardener", "lint a", 0, "nothing wrong", ""},
+		{"lint of a profile for an older Gardener", "lint a", 0, "no findings", ""},
 		{"today's Gardener is tried where it is named", "lint wrong.yaml", 1, `gardener: "today" is not a version constraint`, ""},
 		{"packing profiles of one file name", "pack a/profile.yaml b/profile.yaml --output-file both.tar", 0, "sha256:", "packed 2 files"},
 		{"packing a folder", "pack a --output-file a.tar", 0, "sha256:", "packed 2 files"},

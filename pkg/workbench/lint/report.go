@@ -104,7 +104,7 @@ func (r *Report) summary() string {
 		checked = count(r.Documents, "document") + " in " + checked
 	}
 	if len(r.Findings) == 0 {
-		return fmt.Sprintf("nothing wrong with %s\n", checked)
+		return fmt.Sprintf("no findings in %s\n", checked)
 	}
 	var found []string
 	for _, severity := range []source.Severity{source.Error, source.Warning} {
@@ -197,20 +197,6 @@ func tag(rule source.Rule) string {
 	return " [" + string(rule) + "]"
 }
 
-// jsonReport is a report for programs.
-type jsonReport struct {
-	Findings []jsonFinding `json:"findings"`
-	Summary  jsonSummary   `json:"summary"`
-}
-
-type jsonSummary struct {
-	Errors    int `json:"errors"`
-	Warnings  int `json:"warnings"`
-	Fixable   int `json:"fixable"`
-	Documents int `json:"documents"`
-	Files     int `json:"files"`
-}
-
 // jsonFinding is one finding. Lines and columns count from 1, columns in characters, and the end is exclusive.
 type jsonFinding struct {
 	File      string      `json:"file"`
@@ -226,17 +212,22 @@ type jsonFinding struct {
 }
 
 func (r *Report) writeJSON(w io.Writer) error {
-	out := jsonReport{
-		Findings: []jsonFinding{},
-		Summary: jsonSummary{
-			Errors: r.Count(source.Error), Warnings: r.Count(source.Warning), Fixable: r.Fixable(), Documents: r.Documents, Files: r.Files,
-		},
+	var out struct {
+		Findings []jsonFinding `json:"findings"`
+		Summary  struct {
+			Errors    int `json:"errors"`
+			Warnings  int `json:"warnings"`
+			Fixable   int `json:"fixable"`
+			Documents int `json:"documents"`
+			Files     int `json:"files"`
+		} `json:"summary"`
 	}
+	out.Findings = []jsonFinding{}
+	out.Summary.Errors, out.Summary.Warnings, out.Summary.Fixable = r.Count(source.Error), r.Count(source.Warning), r.Fixable()
+	out.Summary.Documents, out.Summary.Files = r.Documents, r.Files
 	for _, f := range r.Findings {
 		finding := jsonFinding{File: f.File, Line: f.Line, Path: f.Path, Message: f.Message, Rule: f.Rule, Severity: f.Severity.String()}
-		if t := r.texts[f.File]; t != nil && f.Line > 0 {
-			finding.Column, finding.EndColumn = t.span(f.Position)
-		}
+		finding.Column, finding.EndColumn = r.span(f)
 		if page := PageOf(f.Rule); page != nil {
 			finding.Help = page.URL()
 		}
@@ -246,6 +237,14 @@ func (r *Report) writeJSON(w io.Writer) error {
 		out.Findings = append(out.Findings, finding)
 	}
 	return writeIndented(w, out)
+}
+
+// span returns the columns of a finding as text.span does, or zeros for one without a line.
+func (r *Report) span(f source.Finding) (begin, end int) {
+	if t := r.texts[f.File]; t != nil && f.Line > 0 {
+		return t.span(f.Position)
+	}
+	return 0, 0
 }
 
 func writeIndented(w io.Writer, value any) error {
@@ -258,129 +257,71 @@ func writeIndented(w io.Writer, value any) error {
 	return nil
 }
 
-// The parts of SARIF 2.1.0 (docs.oasis-open.org/sarif/sarif/v2.1.0) that a report uses.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool       sarifTool     `json:"tool"`
-		ColumnKind string        `json:"columnKind"`
-		Results    []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version,omitempty"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID               source.Rule       `json:"id"`
-		ShortDescription sarifMessage      `json:"shortDescription"`
-		FullDescription  sarifMessage      `json:"fullDescription"`
-		HelpURI          string            `json:"helpUri"`
-		Help             sarifMessage      `json:"help"`
-		Default          map[string]string `json:"defaultConfiguration"`
-	}
-	sarifMessage struct {
-		Text     string `json:"text"`
-		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifResult struct {
-		RuleID    source.Rule     `json:"ruleId,omitempty"`
-		RuleIndex *int            `json:"ruleIndex,omitempty"`
-		Level     string          `json:"level"`
-		Message   sarifMessage    `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-		Fixes     []sarifFix      `json:"fixes,omitempty"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical       `json:"physicalLocation"`
-		Logical  []map[string]string `json:"logicalLocations,omitempty"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
-	}
-	sarifRegion struct {
-		StartLine   int `json:"startLine"`
-		StartColumn int `json:"startColumn,omitempty"`
-		EndLine     int `json:"endLine,omitempty"`
-		EndColumn   int `json:"endColumn,omitempty"`
-	}
-	sarifFix struct {
-		Description sarifMessage  `json:"description"`
-		Changes     []sarifChange `json:"artifactChanges"`
-	}
-	sarifChange struct {
-		Artifact     sarifArtifact      `json:"artifactLocation"`
-		Replacements []sarifReplacement `json:"replacements"`
-	}
-	sarifReplacement struct {
-		Deleted  sarifRegion   `json:"deletedRegion"`
-		Inserted *sarifMessage `json:"insertedContent,omitempty"`
-	}
-)
+// object is a JSON object.
+type object map[string]any
 
-// sarifSchema is the address of the schema of SARIF 2.1.0.
-const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-
+// writeSARIF writes the report as SARIF 2.1.0 (docs.oasis-open.org/sarif/sarif/v2.1.0).
 func (r *Report) writeSARIF(w io.Writer, style Style) error {
-	run := sarifRun{
-		Tool: sarifTool{sarifDriver{
-			Name: "graft lint", Version: style.Version, InformationURI: home, Rules: []sarifRule{},
-		}},
-		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
-	}
-	rules := r.rules()
-	for _, rule := range rules {
+	rules, results := []object{}, []object{}
+	indices := map[source.Rule]int{}
+	for _, rule := range r.rules() {
 		if page := PageOf(rule); page != nil {
-			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-				ID: rule, ShortDescription: sarifMessage{Text: page.Summary}, FullDescription: sarifMessage{Text: page.why()}, HelpURI: page.URL(),
-				Help: sarifMessage{Text: page.Text(), Markdown: page.help()}, Default: map[string]string{"level": page.Severity()},
+			indices[rule] = len(rules)
+			rules = append(rules, object{
+				"id": rule, "shortDescription": object{"text": page.Summary}, "fullDescription": object{"text": page.why()}, "helpUri": page.URL(),
+				"help": object{"text": page.Text(), "markdown": page.help()}, "defaultConfiguration": object{"level": page.Severity()},
 			})
 		}
 	}
 	for _, f := range r.Findings {
-		run.Results = append(run.Results, r.result(f, run.Tool.Driver.Rules))
+		result := r.result(f)
+		if index, ok := indices[f.Rule]; ok {
+			result["ruleIndex"] = index
+		}
+		results = append(results, result)
 	}
-	return writeIndented(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+	driver := object{"name": "graft lint", "informationUri": home, "rules": rules}
+	if style.Version != "" {
+		driver["version"] = style.Version
+	}
+	run := object{"tool": object{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+	return writeIndented(w, object{
+		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []object{run},
+	})
 }
 
-func (r *Report) result(f source.Finding, rules []sarifRule) sarifResult {
-	result := sarifResult{RuleID: f.Rule, Level: f.Severity.String(), Message: sarifMessage{Text: sentence(f)}}
-	if i := slices.IndexFunc(rules, func(rule sarifRule) bool { return rule.ID == f.Rule }); i >= 0 {
-		result.RuleIndex = &i
+// result returns a finding as a result of SARIF without the index of its rule.
+func (r *Report) result(f source.Finding) object {
+	artifact := object{"uri": uriOf(f.File)}
+	physical := object{"artifactLocation": artifact}
+	location := object{"physicalLocation": physical}
+	result := object{"level": f.Severity.String(), "message": object{"text": sentence(f)}, "locations": []object{location}}
+	if f.Rule != "" {
+		result["ruleId"] = f.Rule
 	}
-	artifact := sarifArtifact{uriOf(f.File)}
-	location := sarifLocation{Physical: sarifPhysical{Artifact: artifact}}
 	if f.Path != "" {
-		location.Logical = []map[string]string{{"fullyQualifiedName": f.Path, "kind": "member"}}
+		location["logicalLocations"] = []object{{"fullyQualifiedName": f.Path, "kind": "member"}}
 	}
-	t := r.texts[f.File]
-	if t != nil && f.Line > 0 {
-		begin, end := t.span(f.Position)
-		location.Physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: begin, EndLine: f.Line, EndColumn: end}
+	if begin, end := r.span(f); begin > 0 {
+		physical["region"] = region(f.Line, begin, end)
 	}
-	result.Locations = []sarifLocation{location}
-	if f.Fix == nil || t == nil {
-		return result
-	}
-	if e, ok := t.resolve(*f.Fix); ok {
-		at := f.Fix.At
-		deleted := sarifRegion{at.Line, at.Column, at.Line, at.Column + utf8.RuneCountInString(f.Fix.Old)}
-		replacement := sarifReplacement{Deleted: deleted, Inserted: &sarifMessage{Text: e.text}}
-		result.Fixes = []sarifFix{{sarifMessage{Text: describe(f.Fix)}, []sarifChange{{artifact, []sarifReplacement{replacement}}}}}
+	if t := r.texts[f.File]; f.Fix != nil && t != nil {
+		if _, ok := t.resolve(*f.Fix); ok {
+			at := f.Fix.At
+			replacement := object{
+				"deletedRegion":   region(at.Line, at.Column, at.Column+utf8.RuneCountInString(f.Fix.Old)),
+				"insertedContent": object{"text": f.Fix.New},
+			}
+			change := object{"artifactLocation": artifact, "replacements": []object{replacement}}
+			result["fixes"] = []object{{"description": object{"text": describe(f.Fix)}, "artifactChanges": []object{change}}}
+		}
 	}
 	return result
+}
+
+// region returns a part of a line as a region of SARIF.
+func region(line, begin, end int) object {
+	return object{"startLine": line, "startColumn": begin, "endLine": line, "endColumn": end}
 }
 
 // uriOf returns a path as a URI reference: relative to the working directory of graft, or with the scheme file.

@@ -21,7 +21,27 @@ func TestSARIF(t *testing.T) {
 	if err := Run(Options{}, []Input{input}).Write(&out, "sarif", Style{}); err != nil {
 		t.Fatal(err)
 	}
-	var log sarifLog
+	var log struct {
+		Runs []struct {
+			Tool    struct{ Driver struct{ Rules []struct{ ID string } } }
+			Results []struct {
+				RuleID    string
+				RuleIndex *int
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine, StartColumn, EndLine, EndColumn int }
+					}
+				}
+				Fixes []struct {
+					ArtifactChanges []struct {
+						ArtifactLocation struct{ URI string }
+						Replacements     []struct{ DeletedRegion struct{ StartLine int } }
+					}
+				}
+			}
+		}
+	}
 	if err := json.Unmarshal([]byte(out.String()), &log); err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +50,13 @@ func TestSARIF(t *testing.T) {
 		if result.RuleIndex == nil || run.Tool.Driver.Rules[*result.RuleIndex].ID != result.RuleID {
 			t.Errorf("the result of %s has the rule %v", result.RuleID, result.RuleIndex)
 		}
-		place := result.Locations[0].Physical
+		place := result.Locations[0].PhysicalLocation
 		if r := place.Region; r.StartLine < 1 || r.StartColumn < 1 || r.EndLine != r.StartLine || r.EndColumn <= r.StartColumn {
 			t.Errorf("%s is at %+v", result.RuleID, r)
 		}
 		for _, fix := range result.Fixes {
 			fixes++
-			if fix.Changes[0].Artifact != place.Artifact || len(fix.Changes[0].Replacements) != 1 {
+			if change := fix.ArtifactChanges[0]; change.ArtifactLocation != place.ArtifactLocation || len(change.Replacements) != 1 {
 				t.Errorf("the fix of %s is %+v", result.RuleID, fix)
 			}
 		}
