@@ -6,6 +6,7 @@ package lint
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -33,23 +34,24 @@ const mostRounds = 20
 // is applied only if the text remains valid YAML and the finding disappears; one that quotes something must not cause new
 // findings.
 func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
-	r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}}
-	r.report = Run(o, r.inputs)
-	return r.all()
+	r := newRepair(o, inputs)
+	return r.all(), r.report
 }
 
 // Check works like Run, but keeps only fixes that Repair would apply.
 func Check(o Options, inputs []Input) *Report {
-	report := Run(o, inputs)
-	if report.Fixable() > 0 {
-		r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}, report: report}
-		r.all()
-		r.withdraw(report)
-	}
+	r := newRepair(o, inputs)
+	report := r.report
+	r.all()
+	r.withdraw(report)
 	return report
 }
 
-// withdraw takes fixes that are no good out of a report.
+func newRepair(o Options, inputs []Input) *repair {
+	return &repair{options: o, inputs: inputs, report: Run(o, inputs), refused: map[key]bool{}}
+}
+
+// withdraw removes refused fixes from a report.
 func (r *repair) withdraw(from *Report) {
 	for i, f := range from.Findings {
 		if r.refused[keyOf(f)] {
@@ -58,8 +60,8 @@ func (r *repair) withdraw(from *Report) {
 	}
 }
 
-// all makes all fixes that are good.
-func (r *repair) all() ([]Repaired, *Report) {
+// all makes all fixes that are good, and returns the changed files sorted by name.
+func (r *repair) all() []Repaired {
 	before, fixed := r.inputs, map[string]source.Findings{}
 	for range mostRounds {
 		done := r.round()
@@ -78,7 +80,7 @@ func (r *repair) all() ([]Repaired, *Report) {
 	}
 	slices.SortFunc(repaired, func(a, b Repaired) int { return strings.Compare(a.Name, b.Name) })
 	r.withdraw(r.report)
-	return repaired, r.report
+	return repaired
 }
 
 type repair struct {
@@ -86,7 +88,7 @@ type repair struct {
 	inputs  []Input
 	report  *Report
 	// refused holds findings with an unusable fix.
-	refused map[string]bool
+	refused map[key]bool
 }
 
 // round makes all fixes of the report at once where that is good, and else the first good one.
@@ -136,7 +138,7 @@ func (r *repair) try(edits []edit) []edit {
 		}
 	}
 	after := Run(r.options, inputs)
-	if len(all) == 0 || !better(r.report, after, all) {
+	if !better(r.report, after, all) {
 		return nil
 	}
 	r.inputs, r.report = inputs, after
@@ -145,20 +147,14 @@ func (r *repair) try(edits []edit) []edit {
 
 // better reports whether the edits removed their findings and caused no forbidden ones.
 func better(before, after *Report, edits []edit) bool {
-	had, has := tally(before.Findings), tally(after.Findings)
-	strict := slices.ContainsFunc(edits, func(e edit) bool { return !reveals(*e.finding.Fix) })
-	for _, f := range after.Findings {
-		key := keyOf(f)
-		if f.Rule == source.NotYAML && has[key] > had[key] || strict && has[key] > had[key] {
-			return false
-		}
-	}
-	fixed := source.Findings{}
+	var findings source.Findings
 	for _, e := range edits {
-		fixed = append(fixed, e.finding)
+		findings = append(findings, e.finding)
 	}
-	for key, n := range tally(fixed) {
-		if has[key] > had[key]-n {
+	strict := slices.ContainsFunc(findings, func(f source.Finding) bool { return !reveals(*f.Fix) })
+	had, fixed := tally(before.Findings), tally(findings)
+	for k, has := range tally(after.Findings) {
+		if has > had[k] && (strict || k.rule == source.NotYAML) || fixed[k] > 0 && has > had[k]-fixed[k] {
 			return false
 		}
 	}
@@ -172,13 +168,20 @@ func reveals(fix source.Fix) bool { return strings.Trim(fix.Old, `"'`) != string
 // places are the numbers of lines in messages, and of items in paths.
 var places = regexp.MustCompile(`:\d+(:\d+)?|line \d+|\[\d+\]`)
 
-// keyOf identifies a finding without its position, which edits change.
-func keyOf(f source.Finding) string {
-	return f.File + "\x00" + string(f.Rule) + "\x00" + places.ReplaceAllString(f.Path+"\x00"+f.Message, "#")
+// key identifies a finding without its position, which edits change.
+type key struct {
+	file string
+	rule source.Rule
+	text string
 }
 
-func tally(findings source.Findings) map[string]int {
-	counts := map[string]int{}
+func keyOf(f source.Finding) key {
+	return key{f.File, f.Rule, places.ReplaceAllString(f.Path+"\x00"+f.Message, "#")}
+}
+
+// tally counts equal findings.
+func tally(findings source.Findings) map[key]int {
+	counts := map[key]int{}
 	for _, f := range findings {
 		counts[keyOf(f)]++
 	}
@@ -201,13 +204,13 @@ func (r Repaired) Said() []string {
 // link to it. It fails if the file has changed since it was read.
 func (r Repaired) Write() error {
 	now, err := disk.ReadFile(r.Name, maximumSize)
+	switch {
+	case err == nil && !bytes.Equal(now, r.Before):
+		err = errors.New("it has changed since it was read")
+	case err == nil:
+		err = whole.Write(r.Name, r.After)
+	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", r.Name, cause(err))
-	}
-	if !bytes.Equal(now, r.Before) {
-		return fmt.Errorf("writing %s: it has changed since it was read", r.Name)
-	}
-	if err := whole.Write(r.Name, r.After); err != nil {
 		return fmt.Errorf("writing %s: %w", r.Name, cause(err))
 	}
 	return nil

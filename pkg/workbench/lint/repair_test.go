@@ -110,8 +110,7 @@ func FuzzRepair(f *testing.F) {
 	f.Add("apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: &a ProviderProfile\n? [x]\n: *a\n---\n{a: 1, a: 1}\n")
 	f.Fuzz(func(t *testing.T, data string) {
 		input := Input{File: source.File{Name: "f", Data: []byte(data)}}
-		r := &repair{inputs: []Input{input}, refused: map[string]bool{}}
-		r.report = Run(r.options, r.inputs)
+		r := newRepair(Options{}, []Input{input})
 		for range mostRounds {
 			before := r.inputs[0].Data
 			holdUntouched(t, r)
