@@ -118,19 +118,16 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 
 // options checks the flags.
 func (o *lintOptions) options() (lint.Options, error) {
-	var options lint.Options
 	installation, err := o.installation.options()
 	if err != nil {
-		return options, err
+		return lint.Options{}, err
 	}
-	options.Generation, options.ImageOverwrite, options.Override = installation.Generation, installation.ImageOverwrite, o.installation.override
-	options.Together = o.together
 	if o.kubernetes != "" {
-		if options.Kubernetes, err = semver.NewConstraint(o.kubernetes); err != nil {
-			return options, fmt.Errorf("--kubernetes %s: must be a constraint, such as \">= 1.33\" or \">= 1.31, < 1.35\"", o.kubernetes)
+		if installation.Kubernetes, err = semver.NewConstraint(o.kubernetes); err != nil {
+			return lint.Options{}, fmt.Errorf("--kubernetes %s: must be a constraint, such as \">= 1.33\" or \">= 1.31, < 1.35\"", o.kubernetes)
 		}
 	}
-	return options, nil
+	return lint.Options{Options: installation, Override: o.installation.override, Together: o.together}, nil
 }
 
 // check returns the report of the files, after fixing them if requested.

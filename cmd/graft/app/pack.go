@@ -92,9 +92,7 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 	if err != nil {
 		return err
 	}
-	options := lint.Options{
-		Together: true, Override: o.installation.override, Generation: installation.Generation, ImageOverwrite: installation.ImageOverwrite,
-	}
+	options := lint.Options{Options: installation, Override: o.installation.override, Together: true}
 	var inputs []lint.Input
 	for _, file := range profiles {
 		inputs = append(inputs, lint.Input{File: file})

@@ -12,26 +12,23 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"golang.org/x/sync/errgroup"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
@@ -84,7 +81,7 @@ func Run(o Options, inputs []Input) *Report {
 			name = ""
 		}
 		if sets[name] == nil {
-			sets[name] = &set{parts: map[*Kind][]profile.Part{}, known: map[*Kind]source.Findings{}}
+			sets[name] = &set{map[*Kind][]profile.Part{}, map[*Kind]source.Findings{}}
 			order = append(order, name)
 		}
 		r.add(sets[name], input)
@@ -111,21 +108,23 @@ func Run(o Options, inputs []Input) *Report {
 // set are documents that are active together.
 type set struct {
 	parts map[*Kind][]profile.Part
-	// known holds findings about the documents' texts, and other findings about documents of other programs.
+	// known holds findings about the documents' texts; those without a kind are about documents of other programs.
 	known map[*Kind]source.Findings
-	other source.Findings
 }
 
 // check fails with a profile.Panic only.
 func (s *set) check(o Options) (source.Findings, error) {
-	findings := s.other
+	findings := s.known[nil]
 	for i := range kinds {
 		k := &kinds[i]
 		if len(s.parts[k]) == 0 {
 			continue
 		}
 		found, err := profile.Guard(filesOf(s.parts[k]), func(files []source.File) (source.Findings, error) {
-			return k.Check(o, partsOf(files, s.parts[k]), s.known[k]), nil
+			parts := slices.DeleteFunc(slices.Clone(s.parts[k]), func(part profile.Part) bool {
+				return !slices.ContainsFunc(files, func(file source.File) bool { return file.Name == part.File.Name })
+			})
+			return k.Check(o, parts, s.known[k]), nil
 		})
 		if err != nil {
 			return nil, err
@@ -146,18 +145,10 @@ func filesOf(parts []profile.Part) []source.File {
 	return files
 }
 
-// partsOf returns the parts in the files.
-func partsOf(files []source.File, parts []profile.Part) []profile.Part {
-	named := map[string]bool{}
-	for _, file := range files {
-		named[file.Name] = true
-	}
-	return slices.DeleteFunc(slices.Clone(parts), func(part profile.Part) bool { return !named[part.File.Name] })
-}
-
 // add sorts the documents of a file by their kinds.
 func (r *Report) add(s *set, input Input) {
-	if input.Found && !mentionsUs(input.Data) {
+	mentioned := func(group string) bool { return bytes.Contains(input.Data, []byte(group)) }
+	if input.Found && !slices.ContainsFunc(groups, mentioned) {
 		r.LeftOut = append(r.LeftOut, input.Name)
 		return
 	}
@@ -166,20 +157,17 @@ func (r *Report) add(s *set, input Input) {
 	documents := r.Documents
 	for _, part := range parts {
 		kind := kindOf(part.Node)
-		switch {
-		case input.Found && !ours(valueOf(part.Node, "apiVersion")):
+		if input.Found && !ours(valueOf(part.Node, "apiVersion")) {
 			continue
-		case kind == nil:
-			s.other = append(s.other, unknown(part.Node))
-		default:
-			if !kind.Heads && valueOf(part.Node, "kind") != kind.Kind {
-				s.other = append(s.other, unknown(part.Node))
-			}
+		}
+		if kind == nil || !kind.Heads && valueOf(part.Node, "kind") != kind.Kind {
+			s.known[nil] = append(s.known[nil], unknown(part.Node))
+		}
+		if kind != nil {
 			s.parts[kind] = append(s.parts[kind], part)
 		}
-		if r.Documents++; first == nil {
-			first = kind
-		}
+		r.Documents++
+		first = cmp.Or(first, kind)
 	}
 	if input.Found && len(parts) > 0 && r.Documents == documents {
 		r.LeftOut = append(r.LeftOut, input.Name)
@@ -187,10 +175,6 @@ func (r *Report) add(s *set, input Input) {
 	}
 	r.Files++
 	r.texts[input.Name] = newText(input.Data)
-	if first == nil {
-		s.other = append(s.other, problems...)
-		return
-	}
 	s.known[first] = append(s.known[first], problems...)
 }
 
@@ -205,11 +189,6 @@ func attachments(inputs []Input) map[string]bool {
 	return attached
 }
 
-// mentionsUs reports whether a file may contain a document of Graft.
-func mentionsUs(data []byte) bool {
-	return slices.ContainsFunc(groups, func(group string) bool { return bytes.Contains(data, []byte(group)) })
-}
-
 // Input is a file with documents.
 type Input struct {
 	source.File
@@ -217,9 +196,6 @@ type Input struct {
 	// Found means that the file was found in a folder and may not belong to Graft.
 	Found bool
 }
-
-// standardInput is the name of the standard input in messages.
-const standardInput = "stdin"
 
 // Read reads files, folders with all below them, and the standard input for "-", each once. In folders it takes *.yaml and *.yml; entries that
 // begin with a dot are left out. It fails if one of them is unreadable.
@@ -236,29 +212,23 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the standard input: %w", err)
 			}
-			inputs = append(inputs, Input{File: source.File{Name: standardInput, Data: data}})
+			inputs = append(inputs, Input{File: source.File{Name: "stdin", Data: data}})
 			continue
 		}
-		info, err := os.Stat(path)
+		names, err := manifest.Below(path, folder.IsYAML)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, cause(err))
-		}
-		isFolder, names := info.IsDir(), []string{path}
-		if isFolder {
-			if names, err = manifest.Below(path, folder.IsYAML); err != nil {
-				return nil, fmt.Errorf("reading %s: %w", path, cause(err))
-			}
 		}
 		for _, name := range names {
 			if seen[filepath.Clean(name)] {
 				continue
 			}
 			seen[filepath.Clean(name)] = true
-			data, err := readFile(path, name, isFolder)
+			data, err := manifest.ReadAt(path, name, maximumSize)
 			if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", name, cause(err))
 			}
-			inputs = append(inputs, Input{File: folder.Attach(source.File{Name: name, Data: data}), Found: isFolder})
+			inputs = append(inputs, Input{File: folder.Attach(source.File{Name: name, Data: data}), Found: name != path})
 		}
 	}
 	return inputs, nil
@@ -267,18 +237,6 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 // maximumSize limits the size of one file in bytes. Documents of Graft are smaller; other YAML files in a folder may be
 // larger.
 const maximumSize = 64 << 20
-
-// readFile reads the file at a path, or one in the folder there.
-func readFile(path, name string, isFolder bool) ([]byte, error) {
-	if !isFolder {
-		return disk.ReadStream(path, maximumSize)
-	}
-	inside, err := filepath.Rel(path, name)
-	if err != nil {
-		return nil, err
-	}
-	return disk.ReadInside(path, inside, maximumSize)
-}
 
 // cause returns an error without the path, which the message already contains.
 func cause(err error) error {
@@ -291,10 +249,7 @@ func cause(err error) error {
 
 // Options are the settings of an installation for its documents.
 type Options struct {
-	Generation contract.Generation
-	// Kubernetes restricts the served versions; nil means all known ones.
-	Kubernetes     *semver.Constraints
-	ImageOverwrite *image.Vector
+	compiler.Options
 	// Override sets parameters; nil for none.
 	Override func([]*profile.Document) error
 	// Together means that the documents of all files are active together; otherwise those of each file.
@@ -320,9 +275,8 @@ var kinds = []Kind{
 			if o.Override != nil {
 				findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
 			}
-			options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
-			_, problems := compiler.Check(documents, options)
-			return append(findings, inBoth(documents, options, problems)...)
+			_, problems := compiler.Check(documents, o.Options)
+			return append(findings, inBoth(documents, o.Options, problems)...)
 		},
 	},
 	// Checked as graft-network-provider does when it loads profiles, as far as that needs no files of its machine.
@@ -414,32 +368,28 @@ var groups = []string{v1alpha1.GroupVersion.Group + "/", configv1alpha1.GroupVer
 
 // unknown returns the finding about a document of an unknown kind.
 func unknown(n source.Node) source.Finding {
-	apiVersion, kind := valueOf(n, "apiVersion"), n.Get("kind")
-	switch {
-	case len(n.Fields()) == 0:
+	apiVersion, kind, known := valueOf(n, "apiVersion"), n.Get("kind"), strings.Join(Kinds(), ", ")
+	if len(n.Fields()) == 0 {
 		return n.Finding("", "is not a document of Graft: write apiVersion and kind, such as apiVersion: %s and kind: %s",
 			kinds[0].APIVersion, kinds[0].Kind).Of(source.UnknownKind)
-	case kind.Absent():
-		return n.Finding("kind", "is missing: must be one of %s", strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
 	}
-	of := ""
-	if !ours(apiVersion) {
-		if source.Suggest(kind.Value, Kinds()) == "" {
-			return kind.Finding("kind", "%s is not a document of Graft; its kinds are %s; other documents in folders are ignored",
-				named(kind.Value, apiVersion), strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
-		}
+	if kind.Absent() {
+		return n.Finding("kind", "is missing: must be one of %s", known).Of(source.UnknownKind)
+	}
+	of, similar := "", source.Suggest(kind.Value, Kinds())
+	switch {
+	case ours(apiVersion):
+	case similar != "":
 		of = fmt.Sprintf(" of %q", apiVersion)
+	default:
+		of = " of " + apiVersion
+		if apiVersion == "" {
+			of = " without an apiVersion"
+		}
+		return kind.Finding("kind", "%s%s is not a document of Graft; its kinds are %s; other documents in folders are ignored", kind.Value, of, known).
+			Of(source.UnknownKind)
 	}
-	return kind.Finding("kind", "unknown kind %q%s%s: must be one of %s", kind.Value, of, source.Suggest(kind.Value, Kinds()), strings.Join(Kinds(), ", ")).
-		Of(source.UnknownKind).Instead(kind, Kinds())
-}
-
-// named returns the name of a kind with its group and version, if any.
-func named(kind, apiVersion string) string {
-	if apiVersion == "" {
-		return kind + " without an apiVersion"
-	}
-	return kind + " of " + apiVersion
+	return kind.Finding("kind", "unknown kind %q%s%s: must be one of %s", kind.Value, of, similar, known).Of(source.UnknownKind).Instead(kind, Kinds())
 }
 
 // inBoth drops warnings about profiles that name both generations of Gardener if they hold for one of these only.
@@ -480,40 +430,28 @@ func decodeInterpreterConfiguration(file source.File) (*configv1alpha1.ResourceI
 	if err != nil {
 		return nil, err
 	}
-	return config, optionalProfiles(file, config.Profiles.Optional).Err()
-}
-
-// optionalProfiles finds unknown names of Gardener's optional profiles.
-func optionalProfiles(file source.File, names []string) source.Findings {
 	var findings source.Findings
+	known := gardener.Optional()
 	documents, _ := source.Parse(file)
 	for _, document := range documents {
 		for i, node := range document.Get("profiles").Get("optional").Items() {
-			known := gardener.Optional()
-			if i < len(names) && !slices.Contains(known, names[i]) {
-				finding := node.Finding(fmt.Sprintf("profiles.optional[%d]", i), "there is no optional profile %q of Gardener%s; there are %s", names[i],
-					source.Suggest(names[i], known), strings.Join(known, ", "))
+			if name := config.Profiles.Optional[i]; !slices.Contains(known, name) {
+				finding := node.Finding(fmt.Sprintf("profiles.optional[%d]", i), "there is no optional profile %q of Gardener%s; there are %s", name,
+					source.Suggest(name, known), strings.Join(known, ", "))
 				findings = append(findings, finding.Of(source.WrongValue).Instead(node, known))
 			}
 		}
 	}
-	return findings
+	return config, findings.Err()
 }
 
-// checkConfiguration checks the files of configurations, each once.
+// checkConfiguration checks the files of configurations. The decoders also return the known findings.
 func checkConfiguration[T any](decode func(source.File) (T, error)) func(Options, []profile.Part, source.Findings) source.Findings {
-	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
-		findings := known
-		seen := map[string]bool{}
-		for _, part := range parts {
-			if seen[part.File.Name] {
-				continue
-			}
-			seen[part.File.Name] = true
-			_, err := decode(part.File)
-			findings = append(findings, slices.DeleteFunc(source.FindingsOf(part.Node, "", err), func(f source.Finding) bool {
-				return slices.ContainsFunc(known, func(k source.Finding) bool { return k.Error() == f.Error() })
-			})...)
+	return func(_ Options, parts []profile.Part, _ source.Findings) source.Findings {
+		var findings source.Findings
+		for _, file := range filesOf(parts) {
+			_, err := decode(file)
+			findings = append(findings, source.FindingsOf(source.Node{File: file.Name}, "", err)...)
 		}
 		return findings
 	}

@@ -363,16 +363,20 @@ func filesAt(path string, stdin io.Reader) ([]source.File, error) {
 		}
 		return []source.File{{Name: "standard input", Data: data}}, nil
 	}
-	return filesBelow(path, func(name string) ([]byte, error) {
-		if name == path {
-			return disk.ReadStream(path, maximumSize)
-		}
-		inside, err := filepath.Rel(path, name)
-		if err != nil {
-			return nil, err
-		}
-		return disk.ReadInside(path, inside, maximumSize)
-	})
+	return filesBelow(path, func(name string) ([]byte, error) { return ReadAt(path, name, maximumSize) })
+}
+
+// ReadAt reads the file at a path, or the one with this name in the folder there. Below returns the names. Links in the folder must
+// stay inside and lead to regular files. It fails for more bytes than limit.
+func ReadAt(path, name string, limit int64) ([]byte, error) {
+	if name == path {
+		return disk.ReadStream(path, limit)
+	}
+	inside, err := filepath.Rel(path, name)
+	if err != nil {
+		return nil, err
+	}
+	return disk.ReadInside(path, inside, limit)
 }
 
 // filesBelow reads the file at a path, or the manifests in the folder there and in those below it.
