@@ -72,10 +72,13 @@ func (r *Report) Failed(least source.Severity) bool {
 // Run checks the documents in files. If a check panics, Run panics with a profile.Panic.
 func Run(o Options, inputs []Input) *Report {
 	r := &Report{texts: map[string]*text{}}
-	attached := attachments(inputs)
+	attached := map[string]bool{} // the files that documents of other files use
 	var order []string
 	sets := map[string]*set{}
 	for _, input := range inputs {
+		for name := range input.Attachments {
+			attached[filepath.Join(filepath.Dir(input.Name), filepath.FromSlash(name))] = true
+		}
 		name := input.Name
 		if o.Together {
 			name = ""
@@ -176,17 +179,6 @@ func (r *Report) add(s *set, input Input) {
 	r.Files++
 	r.texts[input.Name] = newText(input.Data)
 	s.known[first] = append(s.known[first], problems...)
-}
-
-// attachments returns the files that documents of other files use.
-func attachments(inputs []Input) map[string]bool {
-	attached := map[string]bool{}
-	for _, input := range inputs {
-		for name := range input.Attachments {
-			attached[filepath.Join(filepath.Dir(input.Name), filepath.FromSlash(name))] = true
-		}
-	}
-	return attached
 }
 
 // Input is a file with documents.
