@@ -177,9 +177,6 @@ var deliveries = map[string]delivery{
 	profilev1alpha1.KindInterpreterProfile: {"graft.provider.extensions.gardener.cloud/interpreter-profiles", "graft-interpreter-profiles", "interpreterProfiles"},
 }
 
-// profilePrefix begins the names of ConfigMaps with a ProviderProfile.
-const profilePrefix = "graft-profile-"
-
 // named is a file with profiles, by the name of the first of them.
 type named struct {
 	name, kind string
@@ -220,7 +217,7 @@ func writeConfigMaps(out io.Writer, files []named) error {
 			}
 			data[name][file.name+".yaml"] = file.texts["profile.yaml"]
 		} else {
-			data[profilePrefix+file.name] = file.texts
+			data["graft-profile-"+file.name] = file.texts
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {

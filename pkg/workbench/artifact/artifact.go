@@ -12,7 +12,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -127,12 +126,11 @@ func rename(file source.File, names map[string]string) source.File {
 		walk(node)
 	}
 	file.Data = []byte(strings.Join(lines, ""))
-	attachments := maps.Clone(file.Attachments)
+	file.Attachments = maps.Clone(file.Attachments)
 	for from, to := range names {
-		attachments[to] = attachments[from]
-		delete(attachments, from)
+		file.Attachments[to] = file.Attachments[from]
+		delete(file.Attachments, from)
 	}
-	file.Attachments = attachments
 	return file
 }
 
@@ -223,10 +221,7 @@ func Write(out io.Writer, files map[string][]byte, tag string) (string, error) {
 	}
 	top := blobs.addJSON(indexType, index)
 	top.Annotations = map[string]string{referenceKey: tag}
-	named, err := json.Marshal(described{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{top}})
-	if err != nil {
-		return "", err
-	}
+	named, _ := json.Marshal(described{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{top}}) // cannot fail: see addJSON
 	blobs["index.json"], blobs["oci-layout"] = named, []byte(`{"imageLayoutVersion":"1.0.0"}`)
 	whole, err := archive(blobs)
 	if err != nil {
@@ -236,10 +231,7 @@ func Write(out io.Writer, files map[string][]byte, tag string) (string, error) {
 	return top.Digest, err
 }
 
-func digestOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
+func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
 // store writes bytes uncompressed in the gzip format, which registry tools expect. Only Go's division into blocks and
 // its archive headers can change with the version; compressors change more often. A test pins the digest.

@@ -55,7 +55,8 @@ func rule(group, resource string, verbs []string, names ...string) rbacv1.Policy
 // namespace that it reads. They restrict Secrets to their names, except in the extension's own namespace and if a
 // profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
-	all := []Role{{"", slices.Concat(facts(p), gate(o.Gate), registration(o), denials())}, {o.Namespace, own()}}
+	denials := rule("", "events", []string{"create", "patch"}) // in the namespaces of the objects
+	all := []Role{{"", append(slices.Concat(facts(p), gate(o.Gate), registration(o)), denials)}, {o.Namespace, own()}}
 	for _, need := range needs(p) {
 		at := slices.IndexFunc(all, func(r Role) bool { return r.Namespace == need.namespace })
 		if at < 0 {
@@ -99,11 +100,6 @@ func registration(o Options) []rbacv1.PolicyRule {
 		rule(rbacv1.GroupName, "clusterroles", got, o.clusterName()),
 		rule("resources.gardener.cloud", "managedresources", got, strings.TrimPrefix(o.Namespace, "extension-")),
 	}
-}
-
-// denials returns the permission to report denials by events in the namespaces of the objects.
-func denials() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{rule("", "events", []string{"create", "patch"})}
 }
 
 // own returns the permissions in the extension's namespace: certificates, profiles, leader election and heartbeat,

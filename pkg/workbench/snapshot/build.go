@@ -126,7 +126,10 @@ func (b *builder) sort() error {
 			namespace = o.Name
 		}
 		if namespace == "" {
-			namespace = b.only()
+			namespace = b.defaultNamespace()
+			if len(b.order) == 1 {
+				namespace = b.order[0]
+			}
 		}
 		s := b.input(namespace)
 		if o.Is("", "Namespace") {
@@ -165,14 +168,6 @@ func (b *builder) defaultNamespace() string {
 		return gardenNamespace
 	}
 	return cmp.Or(b.in.Options.Namespace, "shoot--local--sample")
-}
-
-// only returns the namespace for objects without one.
-func (b *builder) only() string {
-	if len(b.order) == 1 {
-		return b.order[0]
-	}
-	return b.defaultNamespace()
 }
 
 func (b *builder) build(ctx context.Context) ([]*Snapshot, error) {
@@ -329,18 +324,6 @@ func at(o *manifest.Object, err error) error {
 		return nil
 	}
 	return source.Findings{{Position: o.Position, Message: err.Error()}}.Err()
-}
-
-// decode returns an object for lookups: it converts a Secret's stringData to data, as kube-apiserver does.
-func decode(o manifest.Object) (map[string]any, error) {
-	var decoded map[string]any
-	if err := json.Unmarshal(o.JSON, &decoded); err != nil {
-		return nil, at(&o, err)
-	}
-	if o.Is("", "Secret") {
-		storeStringData(decoded)
-	}
-	return decoded, nil
 }
 
 // ErrForeign means that no object in the manifests belongs to a control plane.

@@ -130,16 +130,14 @@ func (o *Options) follow() error {
 // technicalID returns the namespace of a Shoot in a seed: from its status, or else as computed by Gardener (gardener:
 // pkg/utils/gardener/shoot.go, ComputeTechnicalID). The project is derived from its namespace by convention.
 func technicalID(status, namespace, name string) string {
-	project, isProject := strings.CutPrefix(namespace, "garden-")
-	switch {
-	case status != "":
+	if status != "" || name == "" {
 		return status
-	case isProject && name != "":
-		return "shoot--" + project + "--" + name
-	case name != "":
-		return "shoot--local--" + name
 	}
-	return ""
+	project, ok := strings.CutPrefix(namespace, "garden-")
+	if !ok {
+		project = "local"
+	}
+	return "shoot--" + project + "--" + name
 }
 
 // ErrSet is wrapped by the errors of Options.Set.
@@ -174,11 +172,8 @@ func (o *Options) Set(fields ...string) error {
 			raw = []byte(`""`)
 		}
 		value := json.RawMessage(raw)
-		members := steps(path)
-		for _, step := range slices.Backward(members) {
-			if value, err = json.Marshal(map[string]json.RawMessage{step: value}); err != nil {
-				return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
-			}
+		for _, step := range slices.Backward(steps(path)) {
+			value, _ = json.Marshal(map[string]json.RawMessage{step: value}) // cannot fail: the value is JSON
 		}
 		if *into, err = Merge(*into, value); err != nil {
 			return fmt.Errorf("%w: %q: %w", ErrSet, field, err)

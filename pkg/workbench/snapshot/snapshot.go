@@ -158,11 +158,8 @@ func (g Generated) facts() (*facts.Facts, error) {
 		decode = facts.FromGarden
 	}
 	found, err := decode(g.Cluster)
-	if err != nil {
-		return nil, fmt.Errorf("reading the generated objects: %w", err)
-	}
-	namespace, err := facts.DecodeNamespace(g.Namespace)
-	if err != nil {
+	namespace, problem := facts.DecodeNamespace(g.Namespace)
+	if err = cmp.Or(err, problem); err != nil {
 		return nil, fmt.Errorf("reading the generated objects: %w", err)
 	}
 	return found.WithNamespace(namespace), nil
@@ -186,9 +183,12 @@ const gardenNamespace = target.GardenNamespace
 // Find makes lookups find these objects. It fails if an object is invalid.
 func (s *Snapshot) Find(objects ...manifest.Object) error {
 	for _, o := range objects {
-		decoded, err := decode(o)
-		if err != nil {
-			return err
+		var decoded map[string]any
+		if err := json.Unmarshal(o.JSON, &decoded); err != nil {
+			return at(&o, err)
+		}
+		if o.Is("", "Secret") {
+			storeStringData(decoded)
 		}
 		s.Present = append(s.Present, decoded)
 	}
@@ -264,8 +264,8 @@ func storeStringData(secret map[string]any) {
 	if !ok {
 		return
 	}
-	data, ok := secret["data"].(map[string]any)
-	if !ok {
+	data, _ := secret["data"].(map[string]any)
+	if data == nil {
 		data = map[string]any{}
 	}
 	for key, value := range texts {
