@@ -55,7 +55,7 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 // excerpt returns the line of a finding with its place underlined, and the effect of a fix.
 func (t *text) excerpt(f source.Finding, style Style) string {
 	begin, end := t.span(f.Position)
-	line, begin, end := cut([]rune(strings.ReplaceAll(t.line(f.Line), "\t", " ")), begin, end, style.Width)
+	line, begin, end := cut(t.line(f.Line), begin, end, style.Width)
 	numbered := func(number, line string) string {
 		return fmt.Sprintf("  %s %s\n", style.paint(colour.Dim, number+" |"), line)
 	}
@@ -65,7 +65,7 @@ func (t *text) excerpt(f source.Finding, style Style) string {
 		if f.Line == len(t.lines) {
 			return numbered(number, line)
 		}
-		next, _, _ := cut([]rune(strings.ReplaceAll(t.line(f.Line+1), "\t", " ")), 1, 1, style.Width)
+		next, _, _ := cut(t.line(f.Line+1), 1, 1, style.Width)
 		return numbered(number, line) + numbered(fmt.Sprint(f.Line+1), next)
 	}
 	mark := strings.Repeat(" ", begin-1) + style.paint(tone(f.Severity), strings.Repeat("^", max(end-begin, 1)))
@@ -75,8 +75,9 @@ func (t *text) excerpt(f source.Finding, style Style) string {
 	return numbered(number, line) + numbered(strings.Repeat(" ", len(number)), mark)
 }
 
-// cut shortens a long line to the surroundings of the columns, and returns the new columns.
-func cut(line []rune, begin, end, width int) (shown string, from, to int) {
+// cut shortens a long line to the surroundings of the columns, with spaces for tabs, and returns the new columns.
+func cut(text string, begin, end, width int) (shown string, from, to int) {
+	line := []rune(strings.ReplaceAll(text, "\t", " "))
 	const margin, most, ellipsis = 12, 120, "…"
 	if width -= margin; width < 2*margin {
 		width = most

@@ -61,9 +61,10 @@ var Pages = sync.OnceValue(func() []*Page {
 
 // PageOf returns the page of a rule, or nil.
 func PageOf(rule source.Rule) *Page {
-	all := Pages()
-	if i := slices.IndexFunc(all, func(p *Page) bool { return p.Rule == rule }); i >= 0 {
-		return all[i]
+	for _, page := range Pages() {
+		if page.Rule == rule {
+			return page
+		}
 	}
 	return nil
 }
@@ -112,7 +113,8 @@ func (p *Page) example(text string) Input {
 // Markdown returns the page as Markdown.
 func (p *Page) Markdown() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\nFor profile authors: fix this finding.\n\n%s\n\n%s\n\nSeverity: %s.", p.Rule, p.Summary, strings.TrimSpace(p.Why), p.severities())
+	fmt.Fprintf(&out, "# %s\n\nFor profile authors: fix this finding.\n\n%s\n\n%s\n\nSeverity: %s.",
+		p.Rule, p.Summary, strings.TrimSpace(p.Why), p.severities())
 	if p.Fix != "" {
 		fmt.Fprintf(&out, " `graft lint --fix` %s", p.Fix)
 	}
