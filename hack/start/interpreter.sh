@@ -27,8 +27,8 @@ about() {
   local member=(bin/graft interpreter ask "$objects/$name.member.yaml" -p "$profile" --operation 'health,status')
   show "${ask[@]}"
   show "${member[@]}"
-  { "${ask[@]}" -o yaml && echo --- && "${member[@]}" -o yaml; } >"$folder/answers" || fail 'no answers'
-  grep -v '^#' "$objects/$name.answers.yaml" | sed '1{/^$/d}' | diff - "$folder/answers" || fail "the answers (>) are not those of $objects/$name.answers.yaml (<)"
+  { "${ask[@]}" -o json && "${member[@]}" -o json; } >"$folder/answers" || fail 'no answers'
+  diff "$objects/$name.answers.json" "$folder/answers" || fail "the answers (>) are not those of $objects/$name.answers.json (<)"
 }
 
 # post NAME sends a request of Karmada to the server.

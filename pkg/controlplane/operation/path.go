@@ -16,8 +16,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// withMember puts a member with a text in front of the members of a JSON object.
+// withMember puts a member with a text in front of the members of a JSON object. It returns an absent object unchanged.
 func withMember(raw []byte, key, value string) []byte {
+	if len(raw) == 0 {
+		return raw
+	}
 	out := append([]byte{'{'}, document.Quote(key)...)
 	out = append(append(out, ':'), document.Quote(value)...)
 	if len(raw) > len("{}") {

@@ -270,7 +270,7 @@ func (p *turn) do(ctx context.Context, call func() error) error {
 	l := p.limiter
 	err := p.wait(ctx)
 	if p.cancel(); err != nil {
-		return fmt.Errorf("%w: the call of %s was not made in time:  %w", network.ErrUnavailable, l.name, err)
+		return fmt.Errorf("%w: the call of %s was not made in time: %w", network.ErrUnavailable, l.name, err)
 	}
 	defer l.releaseSlot()
 	l.addRunning(1)
@@ -284,7 +284,7 @@ func (p *turn) do(ctx context.Context, call func() error) error {
 			return err
 		}
 		if err := l.waitForRate(ctx); err != nil {
-			return fmt.Errorf("%w: the call of %s was not made in time:  %w", network.ErrUnavailable, l.name, err)
+			return fmt.Errorf("%w: the call of %s was not made in time: %w", network.ErrUnavailable, l.name, err)
 		}
 	}
 }

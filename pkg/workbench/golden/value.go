@@ -18,7 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// View is a mapping that computes its members; want is the expected member. An error is a member that cannot be read.
+// View is a mapping that computes its members; want is the expected member. An error is a member that cannot be read, and
+// a []Mismatch has the differences of a member that is compared already.
 type View func(key string, want source.Node) any
 
 // ByPath returns a View of a value whose keys are paths. Unreadable paths have no value.
@@ -48,6 +49,12 @@ const Absent = "(absent)"
 // Compare compares decoded JSON or a View with the expected value: the named members of a mapping, and other values
 // completely. Nil is a missing value. The keys lead to the value, for the mismatches.
 func Compare(want source.Node, got any, keys ...string) []Mismatch {
+	if known, ok := got.([]Mismatch); ok {
+		for i := range known {
+			known[i].Keys = keys
+		}
+		return known
+	}
 	view, _ := got.(View)
 	if members, ok := got.(map[string]any); ok {
 		view = func(key string, _ source.Node) any { return members[key] }

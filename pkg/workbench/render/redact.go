@@ -63,13 +63,32 @@ func (r redactor) addStep(before []byte, step mutation.Step, o *target.Object) {
 	}
 	flag := mutation.FlagOf(step.Place)
 	for _, name := range append(textsIn(step.Write.Value.Known()), step.Place.Name, step.Place.Container, "-"+flag, "--"+flag) {
-		r.names[name] = true
+		if strings.Trim(name, "-") != "" {
+			r.names[name] = true
+		}
 	}
 	// Only a value of one line is next to its name.
 	named := operation.InText(step.Place.Kind) && !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "\n") })
+	hidden := len(r.places)
 	r.addWritten(before, o.Document.Bytes(), named, shown)
 	if without, err := step.Without(o); err == nil {
 		r.addWritten(without, o.Document.Bytes(), named, shown)
+	}
+	if len(r.places) == hidden {
+		r.addContaining(o.Document.Bytes(), texts, shown)
+	}
+}
+
+// addContaining hides the values that contain one of the texts. It is for objects that already had the value, if it
+// cannot be removed to find its lines.
+func (r redactor) addContaining(object []byte, texts []string, shown string) {
+	lines, _ := Text(object) // an unreadable object is not shown either
+	for _, line := range lines {
+		for part := range strings.Lines(strings.Join(texts, "\n")) {
+			if part = strings.TrimSpace(part); len(part) >= shortQuote && !line.Head && strings.Contains(line.Text, part) {
+				r.places[hiddenPlace{path: line.Path}] = shown
+			}
+		}
 	}
 }
 

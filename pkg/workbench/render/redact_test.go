@@ -26,15 +26,17 @@ apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
 metadata: {name: p}
 providers: [acme]
-lookups: {s: {secret: cloudprovider, keys: [password, pin, key, config, odd]}}
+lookups: {s: {secret: cloudprovider, keys: [password, pin, key, config, odd, bare]}}
 controlplane:
   kube-controller-manager:
   - flags: {set: {password: "${ lookups.s.password }", pin: "${ lookups.s.pin }", odd: "${ lookups.s.odd }", open: "yes"}}
   - podAnnotations: {set: {encoded: "${ base64.encode(bytes(lookups.s.key)) }"}}
   - containers: {set: {extra: {image: x, env: [{name: A, value: "${ lookups.s.config }"}]}}}
   - containers: {set: {tokens: {image: x, args: ["-p${ lookups.s.password }", "${ lookups.s.password }=x", --y, "${ lookups.s.odd }"]}}}
+  - containers: {set: {bare: {image: x, args: ["${ lookups.s.bare }"]}}}
   kubelet:
   - flags: {set: {odd: "${ lookups.s.odd }"}}
+  - unit: {section: Service, add: {ExecStartPre: "/bin/echo ${ lookups.s.bare }"}}
   - configuration: {set: {providerID: "${ lookups.s.odd }", clusterDomain: "${ lookups.s.config }"}}
   node:
   - file: {path: /etc/cloud.conf, permissions: 0600, content: "[Global]\nkey=${ lookups.s.key }\n"}
@@ -44,7 +46,7 @@ controlplane:
 // kept are the values of the Secret; odd ones stand in quotes and with escapes where they are written.
 var kept = map[string]string{
 	"password": "hunter2", "pin": "4711", "key": "-----BEGIN KEY-----\nhunter3\n", "config": "user: hunter4\npassword: hunter5",
-	"odd": `a "hunter6" \ %h $x 'y'`,
+	"odd": `a "hunter6" \ %h $x 'y'`, "bare": "éhunter7",
 }
 
 // secretObjects are objects with values that rules write from a Secret, and with the same values from before.
@@ -128,6 +130,9 @@ func TestSecretsAreHidden(t *testing.T) {
 				if !strings.Contains(out.String(), "(from Secret cloudprovider)") {
 					t.Errorf("%s does not say where a value is from:\n%s", format.Name, &out)
 				}
+				if rest := beforeHidden.FindString(out.String()); rest != "" {
+					t.Errorf("%s shows a part in front of a hidden value: %q\n%s", format.Name, rest, &out)
+				}
 			}
 			change.Reveal()
 			for _, format := range slices.Concat(render.Objects(), render.Differences()) {
@@ -137,6 +142,28 @@ func TestSecretsAreHidden(t *testing.T) {
 				}
 				if shows(out.String()) == "" {
 					t.Errorf("%s does not show the revealed value:\n%s", format.Name, &out)
+				}
+			}
+		})
+	}
+}
+
+// beforeHidden matches characters that stand in front of a hidden value only if they are a part of it.
+var beforeHidden = regexp.MustCompile(`[^\\][^\s":=>-]\(from Secret`)
+
+// TestSecretsOfEarlierAdmissionsAreHidden checks that values from Secrets are hidden in objects that have them already.
+func TestSecretsOfEarlierAdmissionsAreHidden(t *testing.T) {
+	for name, object := range secretObjects {
+		t.Run(name, func(t *testing.T) {
+			first := hide(t, strings.Replace(object, `"was":"hunter2"`, `"was":"older"`, 1))
+			change := hide(t, string(first.Bytes()))
+			for _, format := range slices.Concat(render.Objects(), render.Differences()) {
+				var out strings.Builder
+				if err := format.Write(render.Style{Context: 100}, &out, change); err != nil {
+					t.Fatal(err)
+				}
+				if shown := shows(out.String()); shown != "" {
+					t.Errorf("%s shows %s:\n%s", format.Name, shown, &out)
 				}
 			}
 		})

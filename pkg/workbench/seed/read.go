@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
@@ -46,18 +47,27 @@ const parallel = 8
 // ControlPlanes returns the names of the namespaces for which the webhooks of the program are called, sorted. It fails
 // with ErrNoControlPlane if there is none.
 func (s *Seed) ControlPlanes(ctx context.Context, program *mutation.Program) ([]string, error) {
-	namespaces, err := drift.ControlPlanes(ctx, s, program.Registrations())
+	all := program.Registrations()
+	shoots := slices.DeleteFunc(slices.Clone(all), func(r mutation.Registration) bool { return r.Garden })
+	namespaces, err := drift.ControlPlanes(ctx, s, shoots)
 	if err != nil {
 		return nil, err
 	}
-	if len(namespaces) == 0 {
+	var names []string
+	for _, namespace := range namespaces {
+		names = append(names, namespace.Name)
+	}
+	if len(shoots) < len(all) {
+		// If it is unreadable, Snapshots reports it as one unreadable control plane.
+		if _, err := drift.ReadNamespace(ctx, s, target.GardenNamespace); !drift.NotFound(err) {
+			names = append(names, target.GardenNamespace)
+		}
+	}
+	if len(names) == 0 {
 		return nil, ErrNoControlPlane
 	}
-	names := make([]string, len(namespaces))
-	for i, namespace := range namespaces {
-		names[i] = namespace.Name
-	}
-	return names, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Snapshots reads control planes, several at a time, and calls progress with the number of completed ones. An
@@ -253,10 +263,11 @@ func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.Lo
 
 func (l *lookups) read(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
 	form := target.Form{Group: request.Group, Version: request.Version, Resource: request.Resource}
-	raw, err := drift.Get(ctx, l.seed, form, request.In(namespace), request.ObjectName)
-	if request.Scope == facts.ScopeUnknown && drift.NotFound(err) {
-		raw, err = drift.Get(ctx, l.seed, form, "", request.ObjectName)
+	namespace = request.In(namespace)
+	if request.Scope == facts.ScopeUnknown && !l.namespaced(ctx, form) {
+		namespace = ""
 	}
+	raw, err := drift.Get(ctx, l.seed, form, namespace, request.ObjectName)
 	if drift.NotFound(err) {
 		return nil, request.Missing()
 	} else if err != nil {
@@ -267,4 +278,14 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 		return nil, fmt.Errorf("reading the %s %s: %w", request.Kind, request.ObjectName, facts.ErrUndecodable)
 	}
 	return request.Read(object)
+}
+
+// namespaced returns whether the objects of a form are in namespaces, as those of unknown kinds.
+func (l *lookups) namespaced(ctx context.Context, form target.Form) bool {
+	path := strings.TrimSuffix(drift.Path(form, "", ""), "/"+form.Resource)
+	var known metav1.APIResourceList
+	if raw, err := l.seed.Call(ctx, drift.Read(path, nil)); err != nil || json.Unmarshal(raw, &known) != nil {
+		return true
+	}
+	return !slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Name == form.Resource && !r.Namespaced })
 }

@@ -157,6 +157,7 @@ func TestSnapshot(t *testing.T) {
 		"GET " + base + "/configmaps?limit=250":                             `{"metadata":{"continue":"x"},"items":[` + configMap("cloud-b", "") + `,` + configMap("other", "") + `]}`,
 		"GET " + base + "/configmaps?continue=x&limit=250":                  `{"metadata":{},"items":[` + configMap("cloud-a", "") + `,` + configMap("exact", record) + `]}`,
 		"GET " + base + "/secrets/cloud":                                    `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloud"},"data":{"region":"ZXU="}}`,
+		"GET /apis/acme.example.com/v1":                                     `{"resources":[{"name":"clouds","namespaced":false}]}`,
 		"GET /apis/acme.example.com/v1/clouds/c":                            `{"apiVersion":"acme.example.com/v1","kind":"Cloud","metadata":{"name":"c"},"spec":{"region":"-1"}}`,
 	}}
 	connected, program := connect(t, s), compile(t, objects)
@@ -231,6 +232,16 @@ func TestControlPlanes(t *testing.T) {
 	got, err := connect(t, s).ControlPlanes(t.Context(), compile(t, objects))
 	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	// The garden is one of them, unless it does not exist.
+	withGarden := compile(t, objects+"  virtual-garden-kube-apiserver:\n  - flags: {set: {v: \"3\"}}\n")
+	if got, err := connect(t, s).ControlPlanes(t.Context(), withGarden); err != nil || !cmp.Equal(got, []string{"a", "b"}) {
+		t.Errorf("without a garden: got %v, %v", got, err)
+	}
+	const garden = "GET /api/v1/namespaces/garden"
+	s.answers[garden+" fails"], s.status = `{"kind":"Status","reason":"Forbidden","message":"no"}`, map[string][]int{garden: {http.StatusForbidden}}
+	if got, err := connect(t, s).ControlPlanes(t.Context(), withGarden); err != nil || !cmp.Equal(got, []string{"a", "b", "garden"}) {
+		t.Errorf("with an unreadable garden: got %v, %v", got, err)
 	}
 	s.answers[selected] = `{"metadata":{},"items":[]}`
 	if _, err := connect(t, s).ControlPlanes(t.Context(), compile(t, objects)); !errors.Is(err, seed.ErrNoControlPlane) {

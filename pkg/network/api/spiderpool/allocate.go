@@ -90,7 +90,7 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 	}
 	quotas, err := n.pool.Quotas(ctx, subject)
 	if err != nil {
-		return service.Request{}, fmt.Errorf("checking the quotas:  %w", err)
+		return service.Request{}, fmt.Errorf("checking the quotas: %w", err)
 	}
 	r := service.Request{
 		Owner: n.owner(of), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
@@ -98,7 +98,7 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 	}
 	denial, err := p.Deny(ctx, subject)
 	if err != nil {
-		return r, fmt.Errorf("checking the deny rules:  %w", err)
+		return r, fmt.Errorf("checking the deny rules: %w", err)
 	}
 	if denial == nil {
 		return r, nil

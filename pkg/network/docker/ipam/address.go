@@ -159,7 +159,7 @@ func (w *addressRequest) allocate(ctx context.Context, owner network.Owner, addr
 	}
 	quotas, err := w.pool.Quotas(ctx, subject)
 	if err != nil {
-		return false, fmt.Errorf("checking the quotas:  %w", err)
+		return false, fmt.Errorf("checking the quotas: %w", err)
 	}
 	mark := w.uniqueName()
 	holder := network.Holder{Kind: kindAddress, Name: w.lease.ID, UID: mark, Node: w.options.Node,
@@ -302,7 +302,7 @@ func (w *addressRequest) undo(ctx context.Context, owner network.Owner, address 
 // disconnected: then the sweep releases it.
 func (w *addressRequest) reportUndone(ctx context.Context, address netip.Addr, err error) {
 	if err != nil && !errors.Is(err, ctx.Err()) {
-		w.options.Report(fmt.Errorf("releasing %s, which could not be bound:  %w", address, err))
+		w.options.Report(fmt.Errorf("releasing %s, which could not be bound: %w", address, err))
 	}
 }
 

@@ -188,7 +188,7 @@ func (l *Driver) Activate(ctx context.Context) error {
 		return &next, nil
 	})
 	if err != nil {
-		return fmt.Errorf("recording the start of the client:  %w", err)
+		return fmt.Errorf("recording the start of the client: %w", err)
 	}
 	return nil
 }

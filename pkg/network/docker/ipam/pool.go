@@ -306,7 +306,7 @@ func (l *Driver) isUnused(ctx context.Context, s *space, p Pool, subnet netip.Pr
 	has bool, err error) {
 	there, has, err := l.options.Knows(ctx, p.Network, s.name, subnet, address)
 	if err != nil {
-		return false, false, fmt.Errorf("finding the owner of %s:  %w", address, err)
+		return false, false, fmt.Errorf("finding the owner of %s: %w", address, err)
 	}
 	return there && !has && p.Network != "" && p.Network != several, has, nil
 }

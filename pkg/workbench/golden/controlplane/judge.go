@@ -324,12 +324,14 @@ func (s *subject) item(list, name string, want source.Node) any {
 		case "content":
 			return texts(want, text)
 		}
+		wrong := []golden.Mismatch{}
 		for _, contained := range listOf(want) {
 			if strings.Contains(text, contained.Value) != (part == "contains") {
-				return strings.TrimSpace(text)
+				not := map[string]string{"lacks": "no "}[part]
+				wrong = append(wrong, golden.Mismatch{At: contained, Want: not + contained.Value, Got: strings.TrimSpace(text)})
 			}
 		}
-		return golden.Plain(want)
+		return wrong
 	})
 }
 
