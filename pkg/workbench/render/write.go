@@ -5,7 +5,9 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path"
@@ -13,7 +15,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.yaml.in/yaml/v3"
+
+	profilev1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
@@ -404,3 +410,74 @@ func (c *Change) idle() bool {
 
 // Heading returns a headline for several changes.
 func (s Style) Heading(text string) string { return s.paint(colour.Title, text) }
+
+// JSON writes a Difference as JSON, with the sides of a comparison and its notes. It fails if w cannot be written.
+func (s Style) JSON(w io.Writer, changes ...*Change) error {
+	d := Difference{
+		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference", Objects: make([]ObjectDifference, 0, len(changes)), Notes: s.Notes,
+	}
+	for _, change := range changes {
+		d.Summary.add(change, change.Differs(""))
+		d.Objects = append(d.Objects, objectDifference(change))
+	}
+	for _, fact := range s.About {
+		switch fact.Name {
+		case "OLD":
+			d.Old = fact.Value
+		case "NEW":
+			d.New = fact.Value
+		}
+	}
+	return writeJSON(w, d)
+}
+
+// ObjectsJSON writes the objects as they are now: one by itself, any other number as a List. The style makes no
+// difference. It fails if an object is not valid JSON or w cannot be written.
+func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
+	items := make([]json.RawMessage, len(changes))
+	for i, change := range changes {
+		shown, err := change.Shown()
+		if err != nil {
+			return err
+		}
+		items[i] = shown
+	}
+	var whole any = map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	if len(items) == 1 {
+		whole = items[0]
+	}
+	return writeJSON(w, whole)
+}
+
+// ObjectsYAML writes the current objects as YAML documents: numbers with their digits, texts of several lines as blocks,
+// and base64 files with a comment with their text. It ignores the style. It fails if an object is not valid JSON or w cannot be written.
+func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
+	if len(changes) == 0 {
+		return nil // an encoder cannot end without a document
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	for _, change := range changes {
+		shown, err := change.Shown()
+		if err != nil {
+			return err
+		}
+		parsed, err := document.Parse(shown)
+		if err != nil {
+			return fmt.Errorf("reading a value to write it as YAML: %w", err)
+		}
+		node := yamlNode(rootPlace(parsed.Root()), parsed.Root())
+		if err := parsed.Err(); err != nil {
+			return fmt.Errorf("reading a value to write it as YAML: %w", err)
+		}
+		if err := encoder.Encode(node); err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+	}
+	if err := encoder.Close(); err != nil {
+		return fmt.Errorf("writing YAML: %w", err)
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
