@@ -7,6 +7,8 @@ package archive_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -46,6 +48,22 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(first), nil); !errors.Is(err, archive.ErrNotEmpty) {
 		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
+	}
+}
+
+// TestImportsExportsOfEarlierBuilds imports an export in which quarantined resources are called resting.
+func TestImportsExportsOfEarlierBuilds(t *testing.T) {
+	from, to := filled(t, 700), memory.Open(t)
+	current, summary := export(t, from)
+	earlier := strings.ReplaceAll(current, `"quarantined":`, `"resting":`)
+	end := strings.LastIndex(strings.TrimSuffix(earlier, "\n"), "\n") + 1
+	sum := sha256.Sum256([]byte(earlier[:end]))
+	earlier = strings.Replace(earlier, summary.SHA256, hex.EncodeToString(sum[:]), 1)
+	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(earlier), nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
+		t.Errorf("rows (-exported +imported):\n%s", diff)
 	}
 }
 

@@ -124,6 +124,10 @@ func (r *reader) line() ([]ledger.Change, error) {
 
 // parse reads a line, which has exactly one of the fields.
 func parse(line []byte) (b body, err error) {
+	// Earlier builds wrote resting for quarantined.
+	if bytes.HasPrefix(line, []byte(`{"resting":`)) || bytes.HasPrefix(line, []byte(`{"end":`)) {
+		line = bytes.Replace(line, []byte(`"resting":`), []byte(`"quarantined":`), 1)
+	}
 	if err := ledger.DecodeStrictly(bytes.NewReader(line), &b); err != nil {
 		return b, fmt.Errorf("it cannot be read: %w", err)
 	}

@@ -36,8 +36,8 @@ var (
 	// ErrDamaged wraps every error about files that are missing, changed or older than they should be.
 	ErrDamaged = errors.New("the ledger's files are damaged")
 	// ErrOlder is returned by Open for a folder that Graft wrote before it used bbolt.
-	ErrOlder = errors.New("the folder has a ledger of an older version of Graft: export it with `graft ledger export` of that version, change " +
-		"the export as CHANGELOG.md describes, and import it into an empty folder")
+	ErrOlder = errors.New("the folder has a ledger of an older version of Graft: export it with `graft ledger export` of that version, " +
+		"and import the export into an empty folder")
 	// ErrReadOnly is returned by Commit on a store that was opened to read.
 	ErrReadOnly = errors.New("the ledger was opened to read")
 )
