@@ -94,8 +94,8 @@ type Process struct {
 // Start starts a program with the environment of the test process and additional variables. It returns without waiting
 // for the program.
 func Start(log *Log, environment []string, path string, arguments ...string) (*Process, error) {
-	p := &Process{Log: log, command: exec.Command(path, arguments...),
-		exited: make(chan struct{})} //nolint:noctx // Stop terminates it as kubelet does
+	command := exec.Command(path, arguments...) //nolint:noctx // Stop terminates it as kubelet does
+	p := &Process{Log: log, command: command, exited: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.Env = append(p.command.Environ(), environment...)
 	if err := StartCommand(p.command, func(error) { close(p.exited) }); err != nil {

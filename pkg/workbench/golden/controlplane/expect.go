@@ -196,20 +196,13 @@ func (c *compiler) check(kind, field string, key, node source.Node) {
 	found := len(c.findings)
 	switch kind {
 	case "rules":
-		if !slices.Contains(v1alpha1.TestOutcomes, node.Value) {
-			c.refuse(node, field, "must be one of %s%s", strings.Join(v1alpha1.TestOutcomes, ", "), source.Suggest(node.Value, v1alpha1.TestOutcomes))
-		}
+		c.checkOutcome(field, node)
 	case "flags":
 		if items := listOf(node); !node.Absent() && len(items) == 0 || slices.ContainsFunc(items, isNoText) {
 			c.refuse(node, field, "must be text, a list of texts for a flag that is repeated, or null for a missing flag")
 		}
 	case "mapFlags", "listFlags":
-		if node.Absent() || node.Kind != yaml.MappingNode {
-			c.refuse(node, field, "must be a mapping of its entries")
-		}
-		for _, entry := range node.Fields() {
-			c.checkText(field+"."+entry.Key.Value, entry.Value)
-		}
+		c.checkEntries(field, node)
 	case "featureGates":
 		if !c.has(target.KubeletConfiguration) {
 			c.checkText(field, node)
@@ -223,6 +216,23 @@ func (c *compiler) check(kind, field string, key, node source.Node) {
 	}
 	if len(c.findings) == found && (node.Absent() || kind == "mapFlags" || kind == "listFlags") {
 		c.checkName(kind, field, key)
+	}
+}
+
+// checkOutcome refuses an unknown outcome of a rule.
+func (c *compiler) checkOutcome(field string, node source.Node) {
+	if known := v1alpha1.TestOutcomes; !slices.Contains(known, node.Value) {
+		c.refuse(node, field, "must be one of %s%s", strings.Join(known, ", "), source.Suggest(node.Value, known))
+	}
+}
+
+// checkEntries checks the entries of a flag that holds a map or a list.
+func (c *compiler) checkEntries(field string, node source.Node) {
+	if node.Absent() || node.Kind != yaml.MappingNode {
+		c.refuse(node, field, "must be a mapping of its entries")
+	}
+	for _, entry := range node.Fields() {
+		c.checkText(field+"."+entry.Key.Value, entry.Value)
 	}
 }
 

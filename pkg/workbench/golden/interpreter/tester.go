@@ -253,10 +253,11 @@ func write(out *bytes.Buffer, o interpreter.Operation, answer map[string]any) er
 // answer returns an answer as decoded JSON, as golden files have it. It names no rules, as their numbers move when one is
 // written before them. The lists and the patch are there, maybe empty, where the operation has them.
 func (p *program) answer(o interpreter.Operation, t *rule.Trace) (map[string]any, error) {
+	var written any = t.Response
 	if t.Failure != nil {
-		return map[string]any{"failure": map[string]any{"code": t.Failure.Code, "message": p.cut(t.Failure.Message)}}, nil
+		written = map[string]any{"failure": map[string]any{"code": t.Failure.Code, "message": p.cut(t.Failure.Message)}}
 	}
-	decoded, err := golden.Canonical(t.Response)
+	decoded, err := golden.Canonical(written)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func (p *program) answer(o interpreter.Operation, t *rule.Trace) (map[string]any
 	for field, has := range map[string]bool{
 		"components": o == interpreter.Components, "dependencies": o == interpreter.Dependencies, "patch": o.Patches(),
 	} {
-		if has && answer[field] == nil {
+		if has && answer[field] == nil && t.Failure == nil {
 			answer[field] = []any{}
 		}
 	}
