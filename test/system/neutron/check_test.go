@@ -86,7 +86,8 @@ neutron: ok: quota of trunks: 1 used, no limit
 		Expect(status).To(Equal(1))
 		Expect(out).To(ContainSubstring(
 			"neutron: FAILED: permission to create ports: not tested, because the quota of ports is used up"))
-		Expect(out).To(ContainSubstring(fmt.Sprintf("neutron: FAILED: quota of ports: %d of %d used: nothing is left", before,
+		Expect(out).To(ContainSubstring(fmt.Sprintf("neutron: FAILED: quota of ports: %d of %d used: the quota is used up",
+			before,
 			before)))
 	})
 
