@@ -16,7 +16,7 @@ import (
 // Connect connects two machines by a pair of interfaces with the given name, up and without addresses. The pair
 // disappears with either machine.
 func Connect(ctx context.Context, a, b *Machine, name string) error {
-	// The interfaces are created in the machines' namespaces, so that none appears on the host.
+	// The interfaces are created in the machines' namespaces, so that the host does not see them.
 	if _, err := a.link(ctx, "add", name, "type", "veth", "peer", "name", name, "netns",
 		strconv.Itoa(b.first.Process.Pid)); err != nil {
 		return fmt.Errorf("connecting two machines: %w", err)

@@ -29,7 +29,7 @@ func (m *Machine) Provider(program, profiles string, arguments ...string) *Proce
 	return m.Configured(program, profiles, append(listen, arguments...)...)
 }
 
-// Configured returns a provider that listens at the addresses in its arguments, one of which is Plugin.
+// Configured returns a provider whose arguments have its addresses. One address must be Plugin.
 func (m *Machine) Configured(program, profiles string, arguments ...string) *Process {
 	command := append([]string{
 		program, "--profiles=" + profiles, "--ledger=" + m.Ledger(), "--node=worker-1", "--metrics-address=0",

@@ -98,8 +98,7 @@ type world struct {
 	owners  map[network.Owner][]netip.Addr
 }
 
-// live allocates and releases for one owner after the other, whatever the servers answer. Each call goes to any of the
-// servers.
+// live allocates and releases for one owner at a time, and ignores errors. Each call goes to a random server.
 func (w *world) live(ctx context.Context, caller int) {
 	random := rand.New(rand.NewPCG(uint64(caller), uint64(time.Now().UnixNano())))
 	server := func() *ledger.Ledger { return w.servers[random.IntN(len(w.servers))] }

@@ -42,10 +42,8 @@ const (
 // Traced is a rule with its outcome.
 type Traced struct {
 	// At is the rule as in Because: profile and path.
-	At string
-	// Conditional reports whether the rule has a condition.
-	Conditional bool
-	Outcome     Outcome
+	At      string
+	Outcome Outcome
 	// Held and Missed report whether the condition was true and false; with forEach, it may be both. Neither is
 	// set if there was no item, and for a rule that was not asked. A missing condition is true.
 	Held, Missed bool
@@ -85,7 +83,7 @@ func (t *tracer) begin(q *question, index int) {
 	t.end(q, nil)
 	if t.rules == nil {
 		for _, h := range t.all {
-			t.rules = append(t.rules, Traced{At: h.at, Conditional: !h.when.always(), Outcome: NotAsked})
+			t.rules = append(t.rules, Traced{At: h.at, Outcome: NotAsked})
 		}
 	}
 	t.current, t.broken = index, false

@@ -70,7 +70,7 @@ func TestTrace(t *testing.T) {
 		}
 		out.WriteString("## " + a.Name + "\n")
 		for _, r := range trace.Rules {
-			fmt.Fprintf(&out, "%s: %s, condition %t, held %t, missed %t\n", r.At, r.Outcome, r.Conditional, r.Held, r.Missed)
+			fmt.Fprintf(&out, "%s: %s, held %t, missed %t\n", r.At, r.Outcome, r.Held, r.Missed)
 			if r.Failure != nil {
 				fmt.Fprintf(&out, "  %d %s\n", r.Failure.Code, r.Failure.Message)
 			}

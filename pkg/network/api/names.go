@@ -12,7 +12,7 @@ import (
 )
 
 // Names from callers are stored, displayed and passed to clouds, so that only valid names of Kubernetes are accepted.
-// An empty name means that none was sent.
+// An empty name means that the request has no name.
 
 // CheckName returns an error for an invalid name of an object: it must be a DNS subdomain (RFC 1123) of at most 253
 // characters, as for nodes, Pods and claims.

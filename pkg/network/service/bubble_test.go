@@ -79,7 +79,7 @@ type limited struct {
 	// under way now, and at most.
 	running, most int
 	order         []string
-	// fails returns the error of each call; nil means that none fails.
+	// fails returns the error of each call; nil means that all calls succeed.
 	fails func(call int) error
 }
 

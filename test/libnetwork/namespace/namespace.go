@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespace runs a process in user, network and mount namespaces of its own, in which it may make links and
-// mount folders without being root, and without anything of it being seen outside. It must not be used by a process
-// that has work to do outside. Enter at Enter.
+// Package namespace runs a test program in separate user, network and mount namespaces. There it can create links and
+// mount folders without root, and the machine does not see them. Start reading at Enter.
 package namespace
 
 import (
@@ -24,14 +23,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is the variable of the environment that the process in namespaces of its own has: the part that is its.
+// inside is an environment variable with the part that a process in separate namespaces runs.
 const inside = "GRAFT_OWN_NAMESPACES"
 
-// without is the variable of the environment by which somebody says that what needs a kernel is to be left out, as in
-// Graft's other tests.
+// without is an environment variable that leaves out tests with namespaces if the kernel refuses them.
 const without = "GRAFT_TEST_WITHOUT_KERNEL"
 
-// permit is what helps where a machine does not let a user make namespaces.
+// permit explains how an administrator allows users to create namespaces.
 const permit = `
 *** NOTHING OF THIS HAS RUN: IT NEEDS A NETWORK OF ITS OWN IN THE KERNEL, AND CANNOT HAVE IT ***
 This machine does not let this user make user, network and mount namespaces: %v
@@ -43,11 +41,11 @@ As root, or in a container with --privileged, it runs too. To leave it out: %s=1
 
 `
 
-// explained reports that the advice was printed; once is enough.
+// explained prints permit once.
 var explained sync.Once
 
-// Enter gives a part in the process that is in namespaces of its own. In the one that was started it runs such a
-// process for each part, at the same time, and gives none and the worst of their exit statuses.
+// Enter starts a process in separate namespaces for each part, all at the same time. It returns an empty part and the
+// highest exit status. In such a process, it returns the part.
 func Enter(parts ...string) (part string, status int) {
 	if part = os.Getenv(inside); part != "" {
 		if err := prepare(); err != nil {
@@ -60,7 +58,7 @@ func Enter(parts ...string) (part string, status int) {
 	later := make([]bytes.Buffer, len(parts))
 	var all sync.WaitGroup
 	for i, part := range parts {
-		// the first says what it has to say at once, the others when it is done
+		// the output of the first is shown at once, that of the others at the end
 		out, errs := io.Writer(os.Stdout), io.Writer(os.Stderr)
 		if i > 0 {
 			out, errs = &later[i], &later[i]
@@ -131,8 +129,8 @@ func prepare() error {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mounting /run: %w", err)
 	}
-	// Where a container runtime has mounted something below /sys, a user cannot mount it anew, and sees the links of the
-	// machine in it.
+	// If a container runtime has mounted something below /sys, a user cannot mount /sys. Then it shows the links of the
+	// machine.
 	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil && !refused(err) && !errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("mounting /sys: %w", err)
 	}

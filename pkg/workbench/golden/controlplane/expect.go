@@ -347,7 +347,7 @@ func ofVersions(of string, names func(string, kubeflags.Minor) []string) []strin
 	return all
 }
 
-// checkField refuses a missing field that none of the objects has and the profile does not write.
+// checkField refuses null for a field that is in no object and not written by the profile.
 func (c *compiler) checkField(key source.Node, field string, objects []any, path fieldpath.Path) {
 	_, rest, known := reach(objects, path)
 	first := len(rest) == len(path)

@@ -377,7 +377,7 @@ func below(value any, path string) golden.View {
 	}
 }
 
-// texts returns the wanted value if it is written as these texts, whatever type it has in YAML, and otherwise the texts.
+// texts returns the wanted value if its text equals got, regardless of its type in YAML. Otherwise it returns got.
 func texts(want source.Node, got ...string) any {
 	var wanted []string
 	for _, text := range listOf(want) {
