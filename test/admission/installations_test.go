@@ -56,55 +56,53 @@ var _ = Describe("a seed that moves from one installation to another", func() {
 			return map[string]string{"acme": setFlag("acme", "acme", "value", value)}
 		}
 		shoot := newShoot(ctx, "moved", "acme")
-		written := func(p, silent *program, value string) {
+		written := func(p *program, value string, silent ...*program) {
 			GinkgoHelper()
-			write := func() {
+			selected := labels{"result": "patched"}
+			before := make([]float64, len(silent))
+			for at, other := range silent {
+				before[at] = other.counter("graft_admissions_total", selected)
+			}
+			p.expectCount(1, "graft_admissions_total", selected, func() {
 				object := deployment(shoot, "kube-controller-manager")
 				Expect(client.IgnoreNotFound(land.Client().Delete(ctx, object.DeepCopy()))).To(Succeed())
 				expectFlags(create(ctx, object), map[string]bool{"--value=" + value: true})
-			}
-			if silent == nil {
-				p.expectCount(1, "graft_admissions_total", labels{"result": "patched"}, write)
-				return
-			}
-			p.expectCount(1, "graft_admissions_total", labels{"result": "patched"}, func() {
-				silent.expectCount(0, "graft_admissions_total", labels{"result": "patched"}, write)
 			})
+			for at, other := range silent {
+				Expect(other.counter("graft_admissions_total", selected)).To(BeNumerically("==", before[at]),
+					"objects that %s has changed", other.namespace)
+			}
 		}
-		before := start(ctx, programOptions{Profiles: flag("before"), Namespace: "extension-before"})
-		written(before, nil, "before")
+		oldest := start(ctx, programOptions{Profiles: flag("oldest"), Namespace: "extension-oldest"})
+		written(oldest, "oldest")
 
 		// The namespaces of installations differ in their age by a second at least.
 		time.Sleep(1100 * time.Millisecond)
-		after := start(ctx, programOptions{Profiles: flag("after"), Namespace: "extension-after"})
-		before.expectRegistration(ctx, true)
-		after.expectRegistration(ctx, true)
-		before.log.waitFor("Newer installations serve these webhooks; this installation does not")
-		written(after, before, "after")
-
-		// The newer one is removed: the older one serves before the newer one is deleted.
-		deleteNamespace(ctx, after.namespace)
-		after.expectRegistration(ctx, false)
-		before.expectRegistration(ctx, true)
-		syncWebhooks(ctx)
-		written(before, nil, "before")
-		after.stop()
-		after.expectRegistration(ctx, false)
-
+		newer := start(ctx, programOptions{Profiles: flag("newer"), Namespace: "extension-newer"})
 		time.Sleep(1100 * time.Millisecond)
-		again := start(ctx, programOptions{Profiles: flag("again"), Namespace: "extension-again"})
-		Eventually(func() error {
-			if strings.Count(before.log.String(), "Newer installations serve these webhooks; this installation does not") < 3 {
-				return errNotYet
-			}
-			return nil
-		}).Should(Succeed(), "waiting for the newest one to be followed")
-		written(again, before, "again")
-		deleteNamespace(ctx, before.namespace)
-		before.expectRegistration(ctx, false)
-		before.stop()
-		again.expectRegistration(ctx, true)
-		written(again, nil, "again")
+		newest := start(ctx, programOptions{Profiles: flag("newest"), Namespace: "extension-newest"})
+		for _, p := range []*program{oldest, newer} {
+			p.log.waitFor("Newer installations serve these webhooks; this installation does not")
+		}
+		for _, p := range []*program{oldest, newer, newest} {
+			p.expectRegistration(ctx, true)
+		}
+		written(newest, "newest", oldest, newer)
+
+		// The newest one is removed: the one before serves earlier than the newest one is deleted.
+		deleteNamespace(ctx, newest.namespace)
+		newest.expectRegistration(ctx, false)
+		newer.expectRegistration(ctx, true)
+		syncWebhooks(ctx)
+		written(newer, "newer", oldest)
+		newest.stop()
+		newest.expectRegistration(ctx, false)
+
+		deleteNamespace(ctx, oldest.namespace)
+		oldest.expectRegistration(ctx, false)
+		oldest.stop()
+		newer.expectRegistration(ctx, true)
+		written(newer, "newer")
 	})
 })
 
