@@ -60,7 +60,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') \
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-suites test-libnetwork test-race test-system test-debian test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-suites test-libnetwork test-race test-system test-debian test-gardener test-neutron test-histories test-crashes test-oversize test-packages test-types mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -134,23 +134,33 @@ test-race: ## Run the unit tests with the race detector (the first time, ten min
 mutants: ## Remove each clause of the control-plane contract in turn; the test that docs/contract.md names for it must fail.
 	go test -count=1 -tags system -timeout 30m $(TESTFLAGS) ./test/mutants
 
-# The suites with Gardener and with Neutron wait for servers most of the time, and so do the others: two run at once.
+# The suites wait for servers most of the time; two run at once, the longest first.
+SYSTEM = test-debian test-gardener test-neutron test-histories test-crashes mutants test-oversize test-packages test-types
 test-system: build ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
 	@hack/system/packages.sh
 	@$(TOOLS) registry oras crane $(GARDEN)
-	@$(MAKE) --no-print-directory -j2 test-debian test-gardener test-neutron
-	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
-	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
-	@echo '==> the contract without one clause at a time, about two minutes'
-	@$(MAKE) --no-print-directory mutants
-	@echo '==> images and charts in a registry, as the page of packaging says'
-	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
-	@echo '==> the extension with $(OVERSIZE) profiles that compute values as large as they can'
-	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize -ginkgo.v
+	@$(MAKE) --no-print-directory -j2 $(SYSTEM)
+
+# Parts of test-system. The histories take 20 minutes.
+test-histories: build
+	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd'
+	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history -ginkgo.v
+
+test-crashes: build
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) ./test/crash -ginkgo.v
-	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd (20 minutes)'
-	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history -ginkgo.v
+
+test-oversize: build
+	@echo '==> the extension with $(OVERSIZE) profiles that compute values as large as they can'
+	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize -ginkgo.v
+
+test-packages: build
+	@echo '==> images and charts in a registry, as the page of packaging says'
+	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
+
+test-types:
+	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
+	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 
 # The part of test-system that neither Gardener nor Neutron is needed for.
 test-debian: build
