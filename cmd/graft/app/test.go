@@ -6,10 +6,8 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,11 +21,11 @@ import (
 
 // testOptions are the flags of graft test.
 type testOptions struct {
-	profiles      []string
-	run           string
-	update, prune bool
-	verbose       bool
-	junit         string
+	profiles []string
+	run      string
+	update   bool
+	verbose  bool
+	junit    string
 }
 
 // kinds returns the kinds of testable documents with the data for their tests. To add one: one line here.
@@ -66,41 +64,23 @@ Exit status: 0; 1 if a case fails; 2 if the tests could not run.`,
 	set := command.Flags()
 	set.StringArrayVarP(&o.profiles, "profile", "p", nil, "profiles for tests that name none (repeatable; default: the nearest profile.yaml in the folder or above)")
 	set.StringVar(&o.run, "run", "", "run only cases whose path and name match this regular expression")
-	set.BoolVar(&o.update, "update", false, "update golden files; failing cases keep theirs")
-	set.BoolVar(&o.prune, "prune", false, "with --update: remove golden files without a case")
+	set.BoolVar(&o.update, "update", false, "update golden files, and remove those without a case; failing cases keep theirs")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
 	return command
 }
 
-// check refuses flags that make no sense, and gives the expression that chooses cases; nil for all.
-func (o *testOptions) check() (*regexp.Regexp, error) {
-	switch {
-	case o.prune && !o.update:
-		return nil, errors.New("--prune needs --update")
-	case o.prune && o.run != "":
-		return nil, errors.New("--prune cannot find unused golden files with --run")
-	case o.run == "":
-		return nil, nil
-	}
+func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) error {
 	pattern, err := regexp.Compile(o.run)
 	if err != nil {
-		return nil, fmt.Errorf("--run: %w", err)
-	}
-	return pattern, nil
-}
-
-func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) error {
-	pattern, err := o.check()
-	if err != nil {
-		return err
+		return fmt.Errorf("--run: %w", err)
 	}
 	if len(paths) == 0 {
 		paths = []string{"."}
 	}
 	began := time.Now()
 	tests, err := golden.Find(o.kinds(), paths...)
-	if err == nil && pattern != nil {
+	if err == nil && o.run != "" {
 		tests, err = tests.Only(pattern)
 	}
 	if err != nil {
@@ -110,7 +90,7 @@ func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) erro
 		return err
 	}
 	meter := newMeter(s, "case")
-	results, err := golden.Run(ctx, tests.Cases, golden.Options{Workers: runtime.GOMAXPROCS(0), Now: time.Now, Progress: meter.step})
+	results, err := golden.Run(ctx, tests.Cases, meter.step)
 	meter.done()
 	if err != nil {
 		return err
@@ -125,15 +105,12 @@ func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) erro
 
 // write writes golden files, and prints their names.
 func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Result, stale []string) error {
-	updated, err := golden.Update(ctx, results, stale, o.prune)
+	updated, err := golden.Update(ctx, results, stale)
 	for _, path := range updated.Written {
 		fmt.Fprintln(s.Err, "wrote", path)
 	}
 	for _, path := range updated.Removed {
 		fmt.Fprintln(s.Err, "removed", path)
-	}
-	for _, path := range updated.Stale {
-		fmt.Fprintln(s.Err, path+" is not used by a case; --prune removes it")
 	}
 	for _, kept := range updated.Kept {
 		fmt.Fprintln(s.Err, "not written, as the case fails:", kept.ID())
@@ -156,7 +133,7 @@ func (o *testOptions) report(s *Streams, results []golden.Result, stale []string
 		return err
 	}
 	if len(stale) > 0 && !o.update {
-		fmt.Fprintf(s.Err, "%d golden files are not used by a case, such as %s; --update --prune removes them\n", len(stale), stale[0])
+		fmt.Fprintf(s.Err, "%d golden files are not used by a case, such as %s; --update removes them\n", len(stale), stale[0])
 	}
 	if !golden.Summarize(results).OK() {
 		return found{}

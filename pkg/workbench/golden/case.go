@@ -6,7 +6,7 @@
 // golden files on request, and reports failures.
 //
 // A Kind defines the kind of profile and how to run it; the packages below this one implement the kinds. It uses no
-// terminal and no flags, and the given clock. Start reading at Find, Prepare and Run.
+// terminal and no flags. Start reading at Find, Prepare and Run.
 package golden
 
 import (
@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -114,16 +115,6 @@ func (o *Outcome) AllFailures() []Failure {
 	return append(slices.Clone(o.Failures), *o.Golden)
 }
 
-// Options say how cases are run.
-type Options struct {
-	// Workers is the number of cases to run in parallel; 1 when it is 0.
-	Workers int
-	// Now is the clock.
-	Now func() time.Time
-	// Progress is called with the number of completed cases and of all, one call at a time; it may be nil.
-	Progress func(done, of int)
-}
-
 // Result is a case with its outcome.
 type Result struct {
 	Case *Case
@@ -145,31 +136,31 @@ func Prepare(ctx context.Context, cases []*Case) error {
 	return ctx.Err()
 }
 
-// Run runs the cases and returns their results in the same order. It fails only if the context ends.
-func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
+// Run runs the cases in parallel and returns their results in the same order. It calls progress with the number of
+// completed cases and of all, one call at a time. It fails only if the context ends.
+func Run(ctx context.Context, cases []*Case, progress func(done, of int)) ([]Result, error) {
 	var (
 		results = make([]Result, len(cases))
 		work    errgroup.Group
 		lock    sync.Mutex
 		done    int
 	)
-	work.SetLimit(max(1, o.Workers))
+	work.SetLimit(runtime.GOMAXPROCS(0))
 	for i, c := range cases {
 		work.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			began := o.Now()
+			began := time.Now()
 			outcome, err := c.Test.Run(ctx)
 			outcome.Err = err
 			results[i] = Result{Case: c, Outcome: outcome}
-			results[i].hold()
-			results[i].Took = o.Now().Sub(began)
+			results[i].compareGolden()
+			results[i].Took = time.Since(began)
 			lock.Lock()
 			defer lock.Unlock()
-			if done++; o.Progress != nil {
-				o.Progress(done, len(cases))
-			}
+			done++
+			progress(done, len(cases))
 			return nil
 		})
 	}
@@ -179,14 +170,14 @@ func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
 
 // Updated lists the written and removed golden files, and the cases without an update because of other failures.
 type Updated struct {
-	Written, Removed, Stale []string
-	Kept                    []*Case
+	Written, Removed []string
+	Kept             []*Case
 }
 
 // Update writes the golden files with other content, each atomically, and marks them as equal. A case that could not be
-// run, or has other failures, keeps its files. If prune is true, it removes files of no case. If the context ends, it
-// stops between two files.
-func Update(ctx context.Context, results []Result, stale []string, prune bool) (*Updated, error) {
+// run, or has other failures, keeps its files. It removes the stale files, which belong to no case. If the context
+// ends, it stops between two files.
+func Update(ctx context.Context, results []Result, stale []string) (*Updated, error) {
 	updated := &Updated{}
 	for i := range results {
 		r := &results[i]
@@ -205,10 +196,6 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 		r.Golden = nil
 		updated.Written = append(updated.Written, r.Case.Golden)
 	}
-	if !prune {
-		updated.Stale = stale
-		return updated, nil
-	}
 	for _, path := range stale {
 		if err := os.Remove(path); err != nil {
 			return updated, fmt.Errorf("removing a golden file: %w", err)
@@ -218,8 +205,8 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 	return updated, nil
 }
 
-// hold compares the golden file of the case with its content, byte for byte.
-func (r *Result) hold() {
+// compareGolden compares the golden file of the case with its content, byte for byte.
+func (r *Result) compareGolden() {
 	if r.Case.Golden == "" || r.Err != nil {
 		return
 	}

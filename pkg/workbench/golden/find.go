@@ -249,14 +249,14 @@ func (s *Suite) Add(written source.Text, name, golden string, test Test) bool {
 	return true
 }
 
-// Hold lists the files of the table's folder that have these suffixes as its golden files.
-func (s *Suite) Hold(endings ...string) {
+// Hold lists the files of the table's folder that have this suffix as its golden files.
+func (s *Suite) Hold(ending string) {
 	entries, err := os.ReadDir(s.folder())
 	if err != nil && !os.IsNotExist(err) {
 		s.Findings = append(s.Findings, source.FindingsOf(s.Node, "", err)...)
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() && slices.ContainsFunc(endings, func(end string) bool { return strings.HasSuffix(entry.Name(), end) }) {
+		if !entry.IsDir() && strings.HasSuffix(entry.Name(), ending) {
 			s.Held = append(s.Held, filepath.Join(s.folder(), entry.Name()))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/template"
 	"time"
 	"unicode"
 
@@ -176,78 +177,61 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// Elements of the JUnit report for GitLab, Jenkins and others.
-type (
-	junitSuite struct {
-		XMLName  xml.Name    `xml:"testsuite"`
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		File    string        `xml:"file,attr"`
-		Line    int           `xml:"line,attr"`
-		Time    string        `xml:"time,attr"`
-		Failure *junitProblem `xml:"failure"`
-		Error   *junitProblem `xml:"error"`
-	}
-	junitProblem struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",cdata"`
-	}
-)
+// junit is the form of a JUnit report. Its input is a list of suites.
+const junit = xml.Header + `<testsuites>
+{{- range . }}
+  <testsuite name="{{ .Name | xml }}" tests="{{ len .Results }}" failures="{{ .Failed }}" errors="{{ .Errors }}">
+  {{- range .Results }}
+    <testcase classname="{{ .Case.Suite | xml }}" name="{{ .Case.Name | xml }}" file="{{ .Case.Position.File | xml }}" line="{{ .Case.Position.Line }}"
+      time="{{ printf "%.3f" .Took.Seconds }}">
+    {{- with .Err }}<error message="{{ .Error | head | xml }}">{{ .Error | xml }}</error>{{ end }}
+    {{- with . | failures }}<failure message="{{ . | head | xml }}">{{ . | xml }}</failure>{{ end -}}
+    </testcase>
+  {{- end }}
+  </testsuite>
+{{- end }}
+</testsuites>
+`
+
+// suite has the results of a table.
+type suite struct {
+	Summary
+	Name    string
+	Results []Result
+}
 
 // JUnit returns a report in the XML format of GitLab, Jenkins and similar tools, with a test suite for each table. It
 // fails if a text cannot be encoded.
 func JUnit(results []Result) ([]byte, error) {
-	var suites []junitSuite
-	for i := range results {
-		c := results[i].junit()
-		last := len(suites) - 1
-		if last < 0 || suites[last].Name != c.Class {
-			suites = append(suites, junitSuite{Name: c.Class})
-			last++
+	var suites []suite
+	for _, r := range results {
+		if len(suites) == 0 || suites[len(suites)-1].Name != r.Case.Suite {
+			suites = append(suites, suite{Name: r.Case.Suite})
 		}
-		suite := &suites[last]
-		suite.Cases = append(suite.Cases, c)
-		suite.Tests++
-		if c.Failure != nil {
-			suite.Failures++
-		}
-		if c.Error != nil {
-			suite.Errors++
-		}
+		last := &suites[len(suites)-1]
+		last.Results = append(last.Results, r)
+		last.Summary = Summarize(last.Results)
 	}
-	text, err := xml.MarshalIndent(suites, "  ", "  ")
-	if err != nil {
+	parsed := template.Must(template.New("junit").Funcs(template.FuncMap{"xml": escaped, "head": firstLine, "failures": failures}).Parse(junit))
+	var out bytes.Buffer
+	if err := parsed.Execute(&out, suites); err != nil {
 		return nil, fmt.Errorf("writing the JUnit report: %w", err)
 	}
-	text = bytes.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == unicode.ReplacementChar { // XML cannot express them
-			return -1
-		}
-		return r
-	}, text)
-	return fmt.Appendf(nil, "%s<testsuites>\n%s\n</testsuites>\n", xml.Header, text), nil
+	return out.Bytes(), nil
 }
 
-func (r *Result) junit() junitCase {
-	c := junitCase{
-		Class: r.Case.Suite, Name: r.Case.Name, File: r.Case.Position.File, Line: r.Case.Position.Line, Time: fmt.Sprintf("%.3f", r.Took.Seconds()),
-	}
+// escaped returns a text for XML, without the characters that XML cannot express.
+func escaped(text string) (string, error) {
+	var out strings.Builder
+	err := xml.EscapeText(&out, []byte(text))
+	return strings.NewReplacer("&#xA;", "\n", string(unicode.ReplacementChar), "").Replace(out.String()), err
+}
+
+// failures returns the failures of a case that was run, as Write has them.
+func failures(r Result) string {
 	var text strings.Builder
 	for _, f := range r.AllFailures() {
 		Style{}.failure(&text, f)
 	}
-	switch {
-	case r.Err != nil:
-		c.Error = &junitProblem{firstLine(r.Err.Error()), r.Err.Error()}
-	case text.Len() > 0:
-		c.Failure = &junitProblem{firstLine(strings.TrimSpace(text.String())), "\n" + text.String()}
-	}
-	return c
+	return strings.TrimSpace(text.String())
 }

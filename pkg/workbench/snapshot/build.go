@@ -202,6 +202,9 @@ func (b *builder) build(ctx context.Context) ([]*Snapshot, error) {
 		if b.generates(b.inputs[name]) {
 			g, generated = generated[0], generated[1:]
 		}
+		if err := g.err(); err != nil {
+			return nil, err
+		}
 		snapshot, err := b.snapshot(name, b.inputs[name], planned[i], g)
 		if err != nil {
 			return nil, err

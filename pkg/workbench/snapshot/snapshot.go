@@ -53,6 +53,9 @@ func OldKey(o manifest.Object) string { return o.Group() + "/" + o.Kind + "/" + 
 
 // New returns the snapshot of a generated control plane. It fails if a generated object is invalid.
 func New(o Options, g Generated) (*Snapshot, error) {
+	if err := g.err(); err != nil {
+		return nil, err
+	}
 	found, err := g.facts()
 	if err != nil {
 		return nil, err
@@ -149,6 +152,14 @@ func (s *Snapshot) Result(ctx context.Context, p *mutation.Program, object manif
 		}
 	}
 	return current, applied, nil
+}
+
+// err returns the reason why the control plane was not generated, or nil.
+func (g Generated) err() error {
+	if g.Error == "" {
+		return nil
+	}
+	return fmt.Errorf("generating a control plane: %s", g.Error)
 }
 
 // facts returns the facts of a generated control plane for expressions.
@@ -296,7 +307,7 @@ type Generated struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Generator writes control planes: one for each of the options, in their order. It fails if one of them fails.
+// Generator writes control planes: one for each of the options, in their order, with an Error if it cannot be generated.
 type Generator interface {
 	Generate(ctx context.Context, options ...Options) ([]Generated, error)
 }
@@ -357,9 +368,6 @@ func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated,
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading what %s wrote: %w", GeneratorName, err)
-		}
-		if planes[i].Error != "" {
-			return nil, errors.New(planes[i].Error)
 		}
 	}
 	return planes, nil

@@ -40,9 +40,8 @@ type TestCase struct {
 	For []source.Text `json:"for,omitempty"`
 	// Expect lists expectations: by target, by kind and name such as Deployment/acme, or "others" for all remaining objects.
 	Expect map[string]TestExpectation `json:"expect,omitempty"`
-	// Golden compares all objects with a golden file named like this file: diff stores the difference, yaml the
-	// changed objects.
-	Golden string `json:"golden,omitempty" oneOf:"diff,yaml"`
+	// Golden compares all objects with a golden file named like this file, which stores their differences.
+	Golden string `json:"golden,omitempty" oneOf:"diff"`
 }
 
 // TestSetting describes a shoot and the objects around it. The fields of a case take precedence over those of its shoot, and
@@ -77,21 +76,21 @@ type TestSetting struct {
 	// Annotations are annotations of the Shoot.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// InfrastructureConfig is the InfrastructureConfig of the Shoot.
-	InfrastructureConfig source.Node `json:"infrastructureConfig,omitempty"`
+	InfrastructureConfig map[string]source.Node `json:"infrastructureConfig,omitempty"`
 	// ControlPlaneConfig is the ControlPlaneConfig of the Shoot.
-	ControlPlaneConfig source.Node `json:"controlPlaneConfig,omitempty"`
+	ControlPlaneConfig map[string]source.Node `json:"controlPlaneConfig,omitempty"`
 	// WorkerConfig is the provider's configuration of the first worker pool.
-	WorkerConfig source.Node `json:"workerConfig,omitempty"`
+	WorkerConfig map[string]source.Node `json:"workerConfig,omitempty"`
 	// CloudProfileConfig is the provider's configuration in the CloudProfile.
-	CloudProfileConfig source.Node `json:"cloudProfileConfig,omitempty"`
+	CloudProfileConfig map[string]source.Node `json:"cloudProfileConfig,omitempty"`
 	// SeedConfig is the provider's configuration in the Seed.
-	SeedConfig source.Node `json:"seedConfig,omitempty"`
+	SeedConfig map[string]source.Node `json:"seedConfig,omitempty"`
 	// Shoot is merged into the generated Shoot (RFC 7386).
-	Shoot source.Node `json:"shoot,omitempty"`
+	Shoot map[string]source.Node `json:"shoot,omitempty"`
 	// CloudProfile is merged into the CloudProfile in the same way.
-	CloudProfile source.Node `json:"cloudProfile,omitempty"`
+	CloudProfile map[string]source.Node `json:"cloudProfile,omitempty"`
 	// Seed is merged into the Seed in the same way.
-	Seed source.Node `json:"seed,omitempty"`
+	Seed map[string]source.Node `json:"seed,omitempty"`
 
 	// Parameters are parameters of the installation.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`

@@ -47,13 +47,13 @@ func TestGoldens(t *testing.T) {
 	found := kinds.Find(t, controlplane.New(gardener.Generator{}), "goldens")
 	results := kinds.Run(t, found)
 	before := kinds.Written(t, results)
-	updated, err := golden.Update(t.Context(), results, found.Stale, true)
+	updated, err := golden.Update(t.Context(), results, found.Stale)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found = kinds.Find(t, controlplane.New(gardener.Generator{}), "goldens")
 	results = kinds.Run(t, found)
-	if again, err := golden.Update(t.Context(), results, found.Stale, true); err != nil || len(again.Written)+len(again.Removed) > 0 {
+	if again, err := golden.Update(t.Context(), results, found.Stale); err != nil || len(again.Written)+len(again.Removed) > 0 {
 		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
 	}
 	report := before + "\nwritten:\n" + strings.Join(updated.Written, "\n") + "\n\nremoved:\n" + strings.Join(updated.Removed, "\n") +

@@ -17,6 +17,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
@@ -30,9 +31,6 @@ import (
 type expectation struct {
 	selector
 	v1alpha1.TestExpectation
-
-	// container is the container with the flags and variables.
-	container string
 }
 
 func (e *expectation) isDenied() bool { return e.Denied != nil || e.State == v1alpha1.TestDenied }
@@ -47,20 +45,17 @@ type selector struct {
 	purposes   []string
 }
 
-// purposes are those that an OperatingSystemConfig has.
-var purposes = []string{"reconcile", "provision"}
-
 // compileSelector compiles a target, Kind/name or others.
 func compileSelector(at source.Node, path, title string, wanted []string, mayBeOthers bool) (selector, source.Findings) {
 	s := selector{title: title, purposes: wanted}
 	var findings source.Findings
 	for _, purpose := range wanted {
-		if !slices.Contains(purposes, purpose) {
-			findings = append(findings, at.Finding(path+".purposes", "unknown purpose %q%s", purpose, source.Suggest(purpose, purposes)))
+		if !slices.Contains(mutation.KnownPurposes, purpose) {
+			findings = append(findings, at.Finding(path+".purposes", "unknown purpose %q%s", purpose, source.Suggest(purpose, mutation.KnownPurposes)))
 		}
 	}
 	if len(wanted) == 0 {
-		s.purposes = purposes[:1]
+		s.purposes = []string{"reconcile"}
 	}
 	known := target.Names()
 	if mayBeOthers {
@@ -112,9 +107,9 @@ func compileExpectations(c *v1alpha1.TestCase, written source.Node, where string
 		if findings = append(findings, more...); len(more) > 0 {
 			continue
 		}
-		c := &compiler{expectation: expectation{selector: s, TestExpectation: e, container: e.Container}, where: where + "." + title, profile: profile}
-		if c.container == "" && c.target != nil {
-			c.container = c.target.Container
+		c := &compiler{expectation: expectation{s, e}, where: where + "." + title, profile: profile}
+		if c.Container == "" && c.target != nil {
+			c.Container = c.target.Container
 		}
 		c.compile()
 		findings = append(findings, c.findings...)
@@ -169,7 +164,7 @@ func (c *compiler) unfit(kind string) string {
 		case kind == "featureGates" && c.has(target.KubeletConfiguration):
 		case c.target != nil && !c.target.Has(target.CommandLine):
 			return c.title + " has no command line"
-		case c.container == "":
+		case c.Container == "":
 			return "name the container in the field container"
 		}
 	case "configuration":
@@ -302,7 +297,7 @@ func (c *compiler) checkName(kind, field string, key source.Node) {
 		return
 	}
 	name, component := key.Value, c.target.Component
-	hasFlags := c.container == c.target.Container && slices.Contains(kubeflags.Components(), component)
+	hasFlags := c.Container == c.target.Container && slices.Contains(kubeflags.Components(), component)
 	switch kind {
 	case "flags", "mapFlags", "listFlags":
 		if _, former := kubeflags.Former(component, name); hasFlags && !former {

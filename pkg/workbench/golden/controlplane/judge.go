@@ -201,7 +201,7 @@ func (o *object) subject(e *expectation) (*subject, error) {
 		on = target.Other(target.Form{Group: o.Group(), Kind: o.Kind, Name: o.Name})
 	}
 	form := slices.IndexFunc(on.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) })
-	return &subject{&target.Object{Target: on, Form: &on.Forms[form], Document: parsed}, e.container, decode(parsed.Root())}, nil
+	return &subject{&target.Object{Target: on, Form: &on.Forms[form], Document: parsed}, e.Container, decode(parsed.Root())}, nil
 }
 
 // decode returns the value of a node of an object.

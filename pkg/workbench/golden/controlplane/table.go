@@ -30,25 +30,13 @@ func (t *Tester) Table(node source.Node) *golden.Suite {
 	r := tableReader{tester: t}
 	if r.Suite = golden.NewSuite(node, &r.table, t.profiles); len(r.Findings) == 0 {
 		r.read()
-		r.Hold(".diff", ".yaml")
-		r.Held = slices.DeleteFunc(r.Held, r.isInput)
+		r.Hold(diffEnding)
 	}
 	return r.Suite
 }
 
-// isInput reports whether a file has manifests of a case, which may be in the folder of the golden files.
-func (r *tableReader) isInput(path string) bool {
-	settings := append(r.Node.Get("cases").Items(), r.Node.Get("defaults"))
-	for _, shoot := range r.Node.Get("shoots").Fields() {
-		settings = append(settings, shoot.Value)
-	}
-	return slices.ContainsFunc(settings, func(setting source.Node) bool {
-		return slices.ContainsFunc(setting.Get("manifests").Items(), func(named source.Node) bool {
-			input := filepath.Join(filepath.Dir(r.Node.File), filepath.FromSlash(named.Value))
-			return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
-		})
-	})
-}
+// diffEnding is the suffix of golden files' names; other files in the folder may have manifests.
+const diffEnding = ".diff"
 
 type tableReader struct {
 	*golden.Suite
@@ -105,7 +93,7 @@ const maximumCases = 20000
 // cells adds a case for a shoot, once for each version.
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
 	s := layer(layers...)
-	base := caseTest{at: c.Name.At, expected: expected, form: c.Golden, planes: &r.tester.planes}
+	base := caseTest{at: c.Name.At, expected: expected, golden: c.Golden != "", planes: &r.tester.planes}
 	base.program = r.tester.program(r.Profiles, s.generation(), s.Parameters)
 	versions, findings := s.versions(among)
 	if len(findings) == 0 {
@@ -123,7 +111,7 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 		test.input.Options.Kubernetes = version
 		file := ""
 		if c.Golden != "" {
-			file = join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version) + "." + c.Golden
+			file = join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version) + diffEnding
 		}
 		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, &test) {
 			return
@@ -161,8 +149,11 @@ func (test *caseTest) read(s *setting, path string) source.Findings {
 	return slices.Concat(findings, present, objects, edits, old)
 }
 
-// setting is a setting after merging the settings that it is based on.
-type setting v1alpha1.TestSetting
+// setting is a setting after merging the settings that it is based on, which written contains.
+type setting struct {
+	v1alpha1.TestSetting
+	written source.Node
+}
 
 // mergedFields are the fields of settings that are merged instead of replaced. The value is true if a null is kept
 // because it has a meaning.
@@ -170,12 +161,11 @@ var mergedFields = map[string]bool{"annotations": false, "parameters": false, "s
 
 // layer merges settings; later ones take precedence.
 func layer(layers ...source.Node) setting {
-	var merged source.Node
-	for _, one := range layers {
-		merged = overlay(merged, one, mergedFields, false)
-	}
 	var s setting
-	_ = source.Decode(merged, "", (*v1alpha1.TestSetting)(&s)) // each layer was decoded already; a case has other fields too
+	for _, one := range layers {
+		s.written = overlay(s.written, one, mergedFields, false)
+	}
+	_ = source.Decode(s.written, "", &s.TestSetting) // each layer was decoded already; a case has other fields too
 	return s
 }
 
@@ -246,35 +236,17 @@ func (s *setting) versions(among []string) ([]string, source.Findings) {
 	return versions, findings
 }
 
-// options returns the options of the generated objects without the version.
+// options returns the options of the generated objects without the version. They have the names of the setting's fields.
 func (s *setting) options() (snapshot.Options, source.Findings) {
-	o := snapshot.Options{
-		HighAvailability: s.HighAvailability, IPv6: s.IPv6, Hibernated: s.Hibernated, Workerless: s.Workerless,
-		Garden: s.Garden, Legacy: s.Legacy, SNI: s.SNI, Provider: s.Provider, SeedProvider: s.SeedProvider, BackupProvider: s.BackupProvider,
-		Annotations: s.Annotations,
+	var o struct {
+		snapshot.Options
+		Kubernetes any `json:"kubernetes"` // not that of Options, which is one version
 	}
-	var findings source.Findings
-	for _, part := range []struct {
-		name string
-		from source.Node
-		into *json.RawMessage
-	}{
-		{"infrastructureConfig", s.InfrastructureConfig, &o.InfrastructureConfig}, {"controlPlaneConfig", s.ControlPlaneConfig, &o.ControlPlaneConfig},
-		{"workerConfig", s.WorkerConfig, &o.WorkerConfig}, {"cloudProfileConfig", s.CloudProfileConfig, &o.CloudProfileConfig},
-		{"seedConfig", s.SeedConfig, &o.SeedConfig}, {"shoot", s.Shoot, &o.Shoot}, {"cloudProfile", s.CloudProfile, &o.CloudProfile},
-		{"seed", s.Seed, &o.Seed},
-	} {
-		if part.from.Absent() {
-			continue
-		}
-		if part.from.Kind != yaml.MappingNode {
-			findings = append(findings, part.from.Finding(part.name, "must be a mapping"))
-			continue
-		}
-		raw, err := golden.JSON(part.from)
-		*part.into, findings = raw, append(findings, source.FindingsOf(part.from, part.name, err)...)
+	raw, err := golden.JSON(s.written)
+	if err == nil {
+		err = json.Unmarshal(raw, &o)
 	}
-	return o, findings
+	return o.Options, source.FindingsOf(s.written, "", err)
 }
 
 // readObjects returns the objects in nodes.

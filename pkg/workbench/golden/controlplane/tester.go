@@ -21,8 +21,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -49,7 +47,7 @@ type Tester struct {
 // New returns the kind. The generator creates control planes for tests without their own; profiles are the paths of the
 // tested profiles if a test names none, instead of the nearest profile.yaml.
 func New(generator snapshot.Generator, profiles ...string) *Tester {
-	return &Tester{generator: generator, profiles: profiles, programs: golden.Cache[*program]{}, planes: planes{byKey: map[string]*plane{}}}
+	return &Tester{generator: generator, profiles: profiles, programs: golden.Cache[*program]{}, planes: planes{generated: map[string]snapshot.Generated{}}}
 }
 
 // Name implements golden.Kind.
@@ -71,70 +69,44 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	return t.planes.generate(ctx, t.generator)
 }
 
-// errPlanned stops building a snapshot that needs a control plane to be generated.
-var errPlanned = errors.New("planned")
-
-// planes holds the control planes of all cases. It is a snapshot.Generator that first records the requested ones, to
-// generate all of them in one run.
+// planes holds the control planes of all cases. It is a snapshot.Generator that first records the options of the
+// requested ones, to generate all of them in one run.
 type planes struct {
-	all   []*plane
-	byKey map[string]*plane
+	options []snapshot.Options
+	// generated has the control planes by their options in JSON. Before the run they have the error that stops a Build.
+	generated map[string]snapshot.Generated
 }
 
-type plane struct {
-	snapshot.Generated
-	options snapshot.Options
-	// err is errPlanned until the control plane is generated.
-	err error
-}
-
-// Generate implements snapshot.Generator.
+// Generate implements snapshot.Generator. It fails if options cannot be encoded.
 func (p *planes) Generate(_ context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
-	generated := make([]snapshot.Generated, len(options))
-	var failed error
+	all := make([]snapshot.Generated, len(options))
 	for i, o := range options {
 		key, err := json.Marshal(o)
 		if err != nil {
 			return nil, fmt.Errorf("reading the options of a control plane: %w", err)
 		}
-		one := p.byKey[string(key)]
-		if one == nil {
-			one = &plane{options: o, err: errPlanned}
-			p.byKey[string(key)], p.all = one, append(p.all, one)
+		if _, known := p.generated[string(key)]; !known {
+			p.generated[string(key)], p.options = snapshot.Generated{Error: "not generated yet"}, append(p.options, o)
 		}
-		generated[i], failed = one.Generated, cmp.Or(failed, one.err)
+		all[i] = p.generated[string(key)]
 	}
-	return generated, failed
+	return all, nil
 }
 
-// generate generates the recorded control planes. If that fails, it generates them one by one, and requests for those
-// that fail return the error.
+// generate generates the recorded control planes. Those that the generator cannot generate have the error.
 func (p *planes) generate(ctx context.Context, generator snapshot.Generator) error {
-	if len(p.all) == 0 {
+	if len(p.options) == 0 {
 		return ctx.Err()
 	}
-	if generator == nil {
-		return snapshot.ErrNoGenerator
+	all, err := generator.Generate(ctx, p.options...)
+	if err != nil {
+		return err
 	}
-	options := make([]snapshot.Options, len(p.all))
-	for i, one := range p.all {
-		options[i] = one.options
+	for i, o := range p.options {
+		key, _ := json.Marshal(o) // Generate has encoded it
+		p.generated[string(key)] = all[i]
 	}
-	all, failed := generator.Generate(ctx, options...)
-	if ctx.Err() != nil || errors.Is(failed, snapshot.ErrNoGenerator) {
-		return cmp.Or(failed, ctx.Err())
-	}
-	for i, one := range p.all {
-		if failed == nil {
-			one.Generated, one.err = all[i], nil
-			continue
-		}
-		alone, err := generator.Generate(ctx, one.options)
-		if one.err = err; err == nil {
-			one.Generated = alone[0]
-		}
-	}
-	return ctx.Err()
+	return nil
 }
 
 // program are profiles as a test needs them, compiled once for all tests that need them so.
@@ -212,8 +184,8 @@ type caseTest struct {
 	more     []manifest.Object
 	edits    []edit
 	expected []expectation
-	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml), or empty.
-	form string
+	// golden means that a golden file contains the differences of all objects.
+	golden bool
 }
 
 // Run implements golden.Test.
@@ -237,8 +209,8 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 	for i := range test.expected {
 		r.expect(ctx, &test.expected[i])
 	}
-	if write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[test.form]; write != nil {
-		text, err := write(ctx)
+	if test.golden {
+		text, err := r.diff(ctx)
 		if err != nil {
 			return golden.Outcome{}, err
 		}
@@ -365,7 +337,7 @@ func (r *run) again(ctx context.Context, o *object) {
 // denials reports denied objects that no expectation and no golden file is about.
 func (r *run) denials() {
 	for _, o := range r.objects {
-		if o.denied != nil && r.form == "" && !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(&e, o) }) {
+		if o.denied != nil && !r.golden && !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(&e, o) }) {
 			r.fail(r.at, o.String(), golden.Failure{Message: "is denied: " + o.reason()})
 		}
 	}
@@ -439,27 +411,6 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 	return change, nil
 }
 
-// yaml returns the objects that changed, and a comment for each that is denied.
-func (r *run) yaml(context.Context) (string, error) {
-	var blocks []string
-	for _, o := range r.objects {
-		switch {
-		case o.denied != nil:
-			blocks = append(blocks, fmt.Sprintf("# %s is denied: %s\n", o, o.denied.Reason))
-		case o.changed():
-			text, err := yaml.JSONToYAML(o.result)
-			if err != nil {
-				return "", fmt.Errorf("writing %s: %w", o, err)
-			}
-			blocks = append(blocks, string(text))
-		}
-	}
-	if len(blocks) == 0 {
-		return "# No object changes.\n", nil
-	}
-	return strings.Join(blocks, "---\n"), nil
-}
-
 // diff returns the results for the changed objects. Identical results of several objects of a kind are written once,
 // below all their names.
 func (r *run) diff(ctx context.Context) (string, error) {
@@ -504,22 +455,18 @@ func (o *object) difference(ctx context.Context) (string, error) {
 	}
 	var out strings.Builder
 	for _, section := range render.Sections(change.Edits(), 1) {
-		out.WriteString("  " + cmp.Or(section.Path, "the object") + "\n")
-		var last *render.Author
-		for _, row := range section.Rows {
-			if row.Gap {
+		out.WriteString("  " + section.Heading() + "\n")
+		for _, run := range section.Runs() {
+			if run.Rows[0].Gap {
 				out.WriteString("    ⋮\n")
-				last = nil
 			}
-			line := fmt.Sprintf("  %c %s%s", row.Op, strings.Repeat("  ", row.Indent), row.Line.Text)
-			if row.Folded {
-				line += " …"
+			for i, row := range run.Rows {
+				line := fmt.Sprintf("  %c %s", row.Op, row)
+				if i == 0 && run.By != nil {
+					line += strings.Repeat(" ", max(2, margin-utf8.RuneCountInString(line))) + "# " + run.By.Rule
+				}
+				out.WriteString(strings.TrimRight(line, " ") + "\n")
 			}
-			if row.By != nil && (last == nil || *last != *row.By) {
-				line += strings.Repeat(" ", max(2, margin-utf8.RuneCountInString(line))) + "# " + row.By.Rule
-			}
-			last = row.By
-			out.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
 	return out.String(), nil

@@ -62,7 +62,7 @@ func TestGoldens(t *testing.T) {
 	found := kinds.Find(t, interpreter.New(), "goldens")
 	results := kinds.Run(t, found)
 	report := kinds.Written(t, results)
-	updated, err := golden.Update(t.Context(), results, found.Stale, true)
+	updated, err := golden.Update(t.Context(), results, found.Stale)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestGoldens(t *testing.T) {
 	}
 	found = kinds.Find(t, interpreter.New(), "goldens")
 	results = kinds.Run(t, found)
-	if again, err := golden.Update(t.Context(), results, found.Stale, true); err != nil || len(again.Written)+len(again.Removed) > 0 {
+	if again, err := golden.Update(t.Context(), results, found.Stale); err != nil || len(again.Written)+len(again.Removed) > 0 {
 		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
 	}
 	files.Compare(t, filepath.Join(origin, "testdata", "goldens.txt"), report+"\nthen:\n"+kinds.Written(t, results))

@@ -83,46 +83,48 @@ const fromField = "from"
 // object returns the object of a node: the name of an object, the path of a file, an object based on another one, or an
 // object.
 func (o *objects) object(n source.Node, path string) (manifest.Object, source.Findings) {
-	raw, findings := o.raw(n, path)
-	if len(findings) > 0 {
-		return manifest.Object{}, findings
+	var object manifest.Object
+	raw, err := o.raw(n, path)
+	if err == nil {
+		object, err = manifest.New(raw, n.Position())
 	}
-	object, err := manifest.New(raw, n.Position())
 	return object, source.FindingsOf(n, path, err)
 }
 
-func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
+// raw returns the object as JSON. The error is a source.Finding if it is not about the node itself.
+func (o *objects) raw(n source.Node, path string) ([]byte, error) {
 	switch {
 	case n.Absent():
-		return nil, source.Findings{n.Finding(path, "is missing")}
+		return nil, n.Finding(path, "is missing")
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!str":
 		return o.called(n, path)
 	case n.Kind != yaml.MappingNode:
-		return nil, source.Findings{n.Finding(path, "must be an object, the name of one of objects, or the path of a file")}
+		return nil, n.Finding(path, "must be an object, the name of one of objects, or the path of a file")
 	case !n.Has(fromField):
-		raw, err := golden.JSON(n)
-		return raw, source.FindingsOf(n, path, err)
+		return golden.JSON(n)
 	}
-	base, findings := o.raw(n.Get(fromField), path+"."+fromField)
-	if len(findings) > 0 {
-		return nil, findings
+	base, err := o.raw(n.Get(fromField), path+"."+fromField)
+	if err != nil {
+		return nil, err
 	}
 	var members map[string]any
-	err := n.Decode(&members)
-	delete(members, fromField) // the base may have a field of this name
-	raw, invalid := json.Marshal(members)
-	if err = errors.Join(err, invalid); err == nil {
-		raw, err = jsonpatch.MergePatch(base, raw)
+	if err := n.Decode(&members); err != nil {
+		return nil, err
 	}
-	return raw, source.FindingsOf(n, path, err)
+	delete(members, fromField) // the base may have a field of this name
+	raw, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.MergePatch(base, raw)
 }
 
 // called returns the object with a name, or the single one in a file.
-func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
+func (o *objects) called(n source.Node, path string) ([]byte, error) {
 	name := n.Value
 	if o.named.Has(name) {
 		if slices.Contains(o.making, name) {
-			return nil, source.Findings{n.Finding(path, "is based on itself: %s", strings.Join(append(o.making, name), " → "))}
+			return nil, n.Finding(path, "is based on itself: %s", strings.Join(append(o.making, name), " → "))
 		}
 		o.making = append(o.making, name)
 		defer func() { o.making = o.making[:len(o.making)-1] }()
@@ -135,11 +137,11 @@ func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 		for _, field := range o.named.Fields() {
 			known = append(known, field.Key.Value)
 		}
-		return nil, source.Findings{n.Finding(path, "there is neither an object %q%s nor such a file", name, source.Suggest(name, known))}
+		return nil, n.Finding(path, "there is neither an object %q%s nor such a file", name, source.Suggest(name, known))
 	case err != nil:
-		return nil, source.FindingsOf(n, path, err)
+		return nil, err
 	case len(found) != 1:
-		return nil, source.Findings{n.Finding(path, "%s has %d objects, and must have one", name, len(found))}
+		return nil, n.Finding(path, "%s has %d objects, and must have one", name, len(found))
 	}
 	return found[0].JSON, nil
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -86,32 +87,21 @@ func newProgram(paths []string, withGardener bool, optional []string) (*program,
 		return nil, err
 	}
 	for _, d := range p.documents {
-		p.list(d)
+		for i, kind := range d.Node.Get("kinds").Items() {
+			for _, operation := range interpreter.Operations() {
+				for j, written := range kind.Get(string(operation)).Items() {
+					p.places[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = written.Position()
+				}
+			}
+		}
 	}
 	return p, nil
 }
 
-// list stores the positions of the rules of a document.
-func (p *program) list(d *profile.Interpreter) {
-	for i, kind := range d.Node.Get("kinds").Items() {
-		for _, operation := range interpreter.Operations() {
-			for j, written := range kind.Get(string(operation)).Items() {
-				p.places[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = written.Position()
-			}
-		}
-	}
-}
-
-// cut takes places in the profiles out of a text, which move whenever anything is written above them.
-func (p *program) cut(text string) string {
+// withoutPositions removes positions in the profiles from a text, because they change with every line inserted above.
+func (p *program) withoutPositions(text string) string {
 	for _, d := range p.documents {
-		for {
-			before, behind, found := strings.Cut(text, d.Node.File+":")
-			if !found {
-				break
-			}
-			text = before + strings.TrimLeft(behind, "0123456789: ")
-		}
+		text = regexp.MustCompile(regexp.QuoteMeta(d.Node.File)+":[0-9: ]*").ReplaceAllString(text, "")
 	}
 	return text
 }
@@ -168,7 +158,7 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		return golden.Outcome{}, err
 	}
 	var outcome golden.Outcome
-	content := bytes.NewBufferString(head)
+	answers := map[interpreter.Operation]any{}
 	for _, request := range test.requests() {
 		trace, err := p.Trace(ctx, request)
 		if err != nil {
@@ -178,18 +168,21 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		if err != nil {
 			return golden.Outcome{}, err
 		}
-		if err := write(content, request.Operation, answer); err != nil {
-			return golden.Outcome{}, err
-		}
+		answers[request.Operation] = answer
 		failures := test.judge(request, trace, answer)
 		for i := range failures {
 			failures[i].By = p.authors(request.Kind.Kind, trace)
 		}
 		outcome.Failures = append(append(outcome.Failures, failures...), test.again(ctx, p, request, trace)...)
 	}
-	if test.golden {
-		outcome.Content = content.Bytes()
+	if !test.golden {
+		return outcome, nil
 	}
+	text, err := yaml.Marshal(answers)
+	if err != nil {
+		return golden.Outcome{}, fmt.Errorf("writing the answers: %w", err)
+	}
+	outcome.Content = append([]byte(head), text...)
 	return outcome, nil
 }
 
@@ -236,26 +229,12 @@ func (test *caseTest) again(ctx context.Context, p *program, r interpreter.Reque
 // head is the beginning of a golden file.
 const head = "# The whole answers, by operation. graft test --update writes this file.\n"
 
-// write writes an answer as YAML below its operation.
-func write(out *bytes.Buffer, o interpreter.Operation, answer map[string]any) error {
-	text, err := yaml.Marshal(answer)
-	if err != nil {
-		return fmt.Errorf("writing the answer of %s: %w", o, err)
-	}
-	fmt.Fprintf(out, "%s:\n", o)
-	for line := range bytes.Lines(text) {
-		out.WriteString("  ")
-		out.Write(line)
-	}
-	return nil
-}
-
 // answer returns an answer as decoded JSON, as golden files have it. It names no rules, as their numbers move when one is
 // written before them. The lists and the patch are there, maybe empty, where the operation has them.
 func (p *program) answer(o interpreter.Operation, t *rule.Trace) (map[string]any, error) {
 	var written any = t.Response
 	if t.Failure != nil {
-		written = map[string]any{"failure": map[string]any{"code": t.Failure.Code, "message": p.cut(t.Failure.Message)}}
+		written = map[string]any{"failure": map[string]any{"code": t.Failure.Code, "message": p.withoutPositions(t.Failure.Message)}}
 	}
 	decoded, err := golden.Canonical(written)
 	if err != nil {

@@ -29,15 +29,21 @@ type Generator struct{}
 
 var _ snapshot.Generator = Generator{}
 
-// Generate implements snapshot.Generator. It fails if one of the control planes cannot be generated.
+// Generate implements snapshot.Generator. The error is always nil.
 func (Generator) Generate(ctx context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
-	planes := generate(ctx, options)
-	for _, plane := range planes {
-		if plane.Error != "" {
-			return nil, errors.New(plane.Error)
-		}
+	planes := make([]snapshot.Generated, len(options))
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, o := range options {
+		group.Go(func() error {
+			var err error
+			if planes[i], err = plane(ctx, o); err != nil {
+				planes[i] = snapshot.Generated{Error: err.Error()}
+			}
+			return nil
+		})
 	}
-	return planes, nil
+	return planes, group.Wait()
 }
 
 // Serve reads options until the end of the input, one JSON object after the other, and writes a line for each in their
@@ -58,31 +64,18 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		}
 		options = append(options, o)
 	}
+	planes, err := Generator{}.Generate(ctx, options...)
+	if err != nil {
+		return err
+	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	for _, generated := range generate(ctx, options) {
+	for _, generated := range planes {
 		if err := encoder.Encode(generated); err != nil {
 			return fmt.Errorf("writing control planes: %w", err)
 		}
 	}
 	return nil
-}
-
-func generate(ctx context.Context, options []snapshot.Options) []snapshot.Generated {
-	planes := make([]snapshot.Generated, len(options))
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, o := range options {
-		group.Go(func() error {
-			var err error
-			if planes[i], err = plane(ctx, o); err != nil {
-				planes[i] = snapshot.Generated{Error: err.Error()}
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // no step fails: each plane contains its error
-	return planes
 }
 
 // plane writes one control plane.
