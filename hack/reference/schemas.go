@@ -371,7 +371,6 @@ func providerProfileTest() (object, error) {
 	b.special[reflect.TypeFor[map[string]v1alpha1.TestExpectation]()] = reference("expectations")
 
 	expected := b.plain(reflect.TypeFor[v1alpha1.TestExpected](), reflect.Value{})
-	properties(expected)["rules"].(object)["additionalProperties"] = object{"enum": v1alpha1.TestOutcomes}
 	b.definitions["expectation"] = object{"anyOf": []object{{"enum": v1alpha1.TestStates}, expected}}
 	b.definitions["expectations"] = expectations()
 	b.definitions["setting"] = orNull(b.plain(reflect.TypeFor[v1alpha1.TestSetting](), reflect.Value{}))

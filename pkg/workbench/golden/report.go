@@ -71,7 +71,7 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	for i := range results {
 		r := &results[i]
 		if r.OK() && s.Verbose {
-			fmt.Fprintf(&out, "%s %s %s\n", s.paint(colour.Good, "ok  "), r.Case.ID(), s.paint(colour.Dim, "("+short(r.Took)+")"))
+			fmt.Fprintf(&out, "%s %s %s\n", s.paint(colour.Good, "ok  "), r.Case.ID(), s.paint(colour.Dim, fmt.Sprintf("(%s)", r.Took.Round(time.Millisecond))))
 		}
 		if same[i] == nil {
 			continue
@@ -88,7 +88,7 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 		}
 	}
 	summary := Summarize(results)
-	text := fmt.Sprintf("%s in %s", summary, short(took))
+	text := fmt.Sprintf("%s in %s", summary, took.Round(time.Millisecond))
 	if out.Len() > 0 {
 		out.WriteByte('\n')
 	}
@@ -167,14 +167,6 @@ func indent(by, text string) string {
 		out.WriteString(strings.TrimRight(by+strings.TrimRight(line, "\n"), " ") + "\n")
 	}
 	return out.String()
-}
-
-// short returns a time in milliseconds or seconds.
-func short(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
 // junit is the form of a JUnit report. Its input is a list of suites.

@@ -34,6 +34,56 @@ const TestApplied = "applied"
 // TestOutcomes are the possible expectations about a rule.
 var TestOutcomes = []string{TestApplied, "changed", "unchanged", "skipped", "overridden", "observed"}
 
+// TestOutcome is one of TestOutcomes.
+type TestOutcome struct{}
+
+// DecodeNode refuses other words.
+func (TestOutcome) DecodeNode(n source.Node, path string) source.Findings {
+	if slices.Contains(TestOutcomes, n.Value) {
+		return nil
+	}
+	return source.Findings{n.Finding(path, "must be one of %s%s", strings.Join(TestOutcomes, ", "), source.Suggest(n.Value, TestOutcomes))}
+}
+
+// JSONSchema returns the schema for editors.
+func (TestOutcome) JSONSchema() string {
+	return `{"enum": ["` + strings.Join(TestOutcomes, `", "`) + `"]}`
+}
+
+// TestScalar is an expected text, number or boolean; null expects that the value is missing.
+type TestScalar struct{}
+
+// DecodeNode refuses mappings and lists.
+func (TestScalar) DecodeNode(n source.Node, path string) source.Findings {
+	if n.Absent() || n.Kind == yaml.ScalarNode {
+		return nil
+	}
+	return source.Findings{n.Finding(path, "must be text, or null for a missing value")}
+}
+
+// JSONSchema returns the schema for editors.
+func (TestScalar) JSONSchema() string { return `{"type": ["string", "number", "boolean", "null"]}` }
+
+// TestFlag is the expected value of a flag: a TestScalar, or a list of them for a flag that is repeated.
+type TestFlag struct{}
+
+// DecodeNode refuses mappings, empty lists, and lists of other values than texts.
+func (TestFlag) DecodeNode(n source.Node, path string) source.Findings {
+	values := []source.Node{n}
+	if !n.Absent() && n.Kind != yaml.ScalarNode {
+		values = n.Items()
+	}
+	if len(values) == 0 || slices.ContainsFunc(values, func(value source.Node) bool { return value.Kind != yaml.ScalarNode }) {
+		return source.Findings{n.Finding(path, "must be text, a list of texts for a flag that is repeated, or null for a missing flag")}
+	}
+	return nil
+}
+
+// JSONSchema returns the schema for editors.
+func (TestFlag) JSONSchema() string {
+	return `{"type": ["string", "number", "boolean", "array", "null"], "items": {"type": ["string", "number", "boolean"]}, "minItems": 1}`
+}
+
 // TestOthers is the key in Expect for all objects without an entry.
 const TestOthers = "others"
 
@@ -54,31 +104,31 @@ type TestExpected struct {
 	Denied *TestDenial `json:"denied,omitempty"`
 	// Rules are the outcomes of rules, by name: changed, unchanged, skipped, overridden or observed; applied is
 	// changed or unchanged.
-	Rules map[string]source.Text `json:"rules,omitempty"`
+	Rules map[string]TestOutcome `json:"rules,omitempty"`
 	// Purposes select the OperatingSystemConfigs of kubelet and node; reconcile by default.
 	Purposes []string `json:"purposes,omitempty"`
 
 	// Container is the container of flags and env; by default the target's own.
 	Container string `json:"container,omitempty"`
 	// Flags are values of flags by name: a text, a list for a repeated flag, or "" without a value.
-	Flags map[string]source.Node `json:"flags,omitempty"`
+	Flags map[string]TestFlag `json:"flags,omitempty"`
 	// MapFlags are entries of flags such as --runtime-config, by flag.
-	MapFlags map[string]source.Node `json:"mapFlags,omitempty"`
+	MapFlags map[string]map[string]TestScalar `json:"mapFlags,omitempty"`
 	// ListFlags are items of list flags, by flag: true if present, false if absent.
-	ListFlags map[string]source.Node `json:"listFlags,omitempty"`
+	ListFlags map[string]map[string]TestScalar `json:"listFlags,omitempty"`
 	// FeatureGates are gates by name, of the flag --feature-gates or of a kubelet's configuration.
-	FeatureGates map[string]source.Node `json:"featureGates,omitempty"`
+	FeatureGates map[string]TestScalar `json:"featureGates,omitempty"`
 	// Env are environment variables of the container by name: the value, or fields of the variable.
 	Env map[string]source.Node `json:"env,omitempty"`
 
 	// Labels are the labels of the object.
-	Labels map[string]source.Node `json:"labels,omitempty"`
+	Labels map[string]TestScalar `json:"labels,omitempty"`
 	// Annotations are the annotations of the object.
-	Annotations map[string]source.Node `json:"annotations,omitempty"`
+	Annotations map[string]TestScalar `json:"annotations,omitempty"`
 	// PodLabels are the labels of the pod template.
-	PodLabels map[string]source.Node `json:"podLabels,omitempty"`
+	PodLabels map[string]TestScalar `json:"podLabels,omitempty"`
 	// PodAnnotations are the annotations of the pod template.
-	PodAnnotations map[string]source.Node `json:"podAnnotations,omitempty"`
+	PodAnnotations map[string]TestScalar `json:"podAnnotations,omitempty"`
 	// Containers are fields of containers and init containers by name.
 	Containers map[string]source.Node `json:"containers,omitempty"`
 	// Volumes are fields of volumes by name.

@@ -188,54 +188,18 @@ var metadata = map[string]string{
 // check checks the form of an entry of a field, and that a name exists that must be missing. To add a field: one in
 // v1alpha1.TestExpected, and its value in subject.view.
 func (c *compiler) check(kind, field string, key, node source.Node) {
-	found := len(c.findings)
+	found, entries := len(c.findings), kind == "mapFlags" || kind == "listFlags"
 	switch kind {
-	case "rules":
-		c.checkOutcome(field, node)
-	case "flags":
-		if items := listOf(node); !node.Absent() && len(items) == 0 || slices.ContainsFunc(items, isNoText) {
-			c.refuse(node, field, "must be text, a list of texts for a flag that is repeated, or null for a missing flag")
-		}
-	case "mapFlags", "listFlags":
-		c.checkEntries(field, node)
-	case "featureGates":
-		if !c.has(target.KubeletConfiguration) {
-			c.checkText(field, node)
-		}
-	case "labels", "annotations", "podLabels", "podAnnotations":
-		c.checkText(field, node)
 	case "fields", "configuration":
 		c.parse(field, key, node)
 	case "units", "files":
 		c.checkItem(kind, field, key, node)
 	}
-	if len(c.findings) == found && (node.Absent() || kind == "mapFlags" || kind == "listFlags") {
-		c.checkName(kind, field, key)
-	}
-}
-
-// checkOutcome refuses an unknown outcome of a rule.
-func (c *compiler) checkOutcome(field string, node source.Node) {
-	if known := v1alpha1.TestOutcomes; !slices.Contains(known, node.Value) {
-		c.refuse(node, field, "must be one of %s%s", strings.Join(known, ", "), source.Suggest(node.Value, known))
-	}
-}
-
-// checkEntries checks the entries of a flag that holds a map or a list.
-func (c *compiler) checkEntries(field string, node source.Node) {
-	if node.Absent() || node.Kind != yaml.MappingNode {
+	switch {
+	case entries && node.Absent():
 		c.refuse(node, field, "must be a mapping of its entries")
-	}
-	for _, entry := range node.Fields() {
-		c.checkText(field+"."+entry.Key.Value, entry.Value)
-	}
-}
-
-func isNoText(node source.Node) bool { return node.Kind != yaml.ScalarNode }
-
-func (c *compiler) checkText(field string, node source.Node) {
-	if isNoText(node) {
-		c.refuse(node, field, "must be text, or null for a missing value")
+	case len(c.findings) == found && (entries || node.Absent()):
+		c.checkName(kind, field, key)
 	}
 }
 
@@ -260,22 +224,20 @@ func (c *compiler) checkItem(list, field string, key, node source.Node) {
 	for _, f := range node.Get("fields").Fields() {
 		field := field + ".fields." + f.Key.Value
 		if path, ok := c.parse(field, f.Key, f.Value); ok && f.Value.Absent() {
-			c.checkField(f.Key, field, c.written(itemPath(list, key.Value)), path)
+			c.checkField(f.Key, field, c.written(list, key.Value), path)
 		}
 	}
 	for _, section := range node.Get("sections").Fields() {
 		for _, option := range section.Value.Fields() {
 			if option.Value.Absent() {
-				c.checkOption(section.Key, option.Key, field+".sections.", c.written(itemPath(list, key.Value)))
+				c.checkOption(section.Key, option.Key, field+".sections.", c.written(list, key.Value))
 			}
 		}
 	}
 }
 
-// itemPath returns the path of a unit or a file in an object.
-func itemPath(list, name string) fieldpath.Path {
-	return append(pathOf("spec."+list), fieldpath.Step{By: map[string]string{"units": "name", "files": "path"}[list], Key: name})
-}
+// identifying are the fields that name units and files.
+var identifying = map[string]string{"units": "name", "files": "path"}
 
 // listOf returns the items of a list, another node itself, or nothing for null.
 func listOf(node source.Node) []source.Node {
@@ -415,19 +377,14 @@ func (c *compiler) samples() []any {
 	return all
 }
 
-// written returns the units or files that Gardener writes with the name in a path; all where none has it.
-func (c *compiler) written(in fieldpath.Path) []any {
-	var named []any
-	objects := c.samples()
-	for _, object := range objects {
-		if item := golden.Follow(object, in); item != nil {
-			named = append(named, item)
-		}
+// written returns the units or files that Gardener writes with a name; all where none has it.
+func (c *compiler) written(list, name string) []any {
+	all, _, _ := reach(c.samples(), pathOf("spec."+list+"[0]"))
+	is := func(item any) bool { return golden.Follow(item, pathOf(identifying[list])) == name }
+	if named := slices.DeleteFunc(slices.Clone(all), func(item any) bool { return !is(item) }); len(named) > 0 {
+		return named
 	}
-	if len(named) == 0 {
-		named, _, _ = reach(objects, in)
-	}
-	return named
+	return all
 }
 
 // profileText is the text of the profiles under test.

@@ -303,7 +303,7 @@ func (s *subject) configuration() (any, error) {
 
 // item returns the values of a unit or a file.
 func (s *subject) item(list, name string, want source.Node) any {
-	item := golden.Follow(s.decoded, itemPath(list, name))
+	item := golden.Follow(s.decoded, append(pathOf("spec."+list), fieldpath.Step{By: identifying[list], Key: name}))
 	if item == nil || want.Absent() {
 		return item
 	}

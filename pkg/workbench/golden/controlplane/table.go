@@ -18,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -66,25 +65,23 @@ func (r *tableReader) read() {
 
 // shootsOf returns the names of the shoots of a case, in the order of the document, or one empty name.
 func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
-	var known []string
+	var known, names []string
 	for _, f := range r.Node.Get("shoots").Fields() {
 		known = append(known, f.Key.Value)
 	}
-	switch {
-	case len(c.For) == 0 && len(known) == 0:
-		return []string{""}
-	case len(c.For) == 0:
-		return known
-	}
-	var names []string
 	for _, name := range c.For {
+		names = append(names, name.Value)
 		if !slices.Contains(known, name.Value) {
 			r.Findings = append(r.Findings, name.At.Finding("cases["+c.Name.Value+"].for", "unknown shoot %q%s", name.Value, source.Suggest(name.Value, known)))
-			continue
 		}
-		names = append(names, name.Value)
 	}
-	return names
+	switch {
+	case len(names) > 0:
+		return names
+	case len(known) > 0:
+		return known
+	}
+	return []string{""}
 }
 
 // maximumCases bounds a table.
@@ -94,7 +91,7 @@ const maximumCases = 20000
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
 	s := layer(layers...)
 	base := caseTest{at: c.Name.At, expected: expected, golden: c.Golden != "", planes: &r.tester.planes}
-	base.program = r.tester.program(r.Profiles, s.generation(), s.Parameters)
+	base.program = r.tester.program(r.Profiles, s.Legacy, s.Parameters)
 	versions, findings := s.versions(among)
 	if len(findings) == 0 {
 		findings = base.read(&s, "cases["+c.Name.Value+"].")
@@ -194,14 +191,6 @@ func overlay(base, over source.Node, merged map[string]bool, keepNull bool) sour
 		}
 	}
 	return out
-}
-
-// generation returns the generation of Gardener.
-func (s *setting) generation() contract.Generation {
-	if s.Legacy {
-		return contract.Labelled
-	}
-	return contract.Today
 }
 
 // versions returns the versions of Kubernetes; constraints select from the given ones. A single empty version means the

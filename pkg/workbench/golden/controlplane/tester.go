@@ -116,17 +116,21 @@ type program struct {
 	provider string
 }
 
-// program returns a function that compiles profiles with these parameters.
-func (t *Tester) program(paths []string, g contract.Generation, parameters map[string]source.Node) func() (*program, error) {
+// program returns a function that compiles profiles with these parameters, for Gardener of today or the older generation.
+func (t *Tester) program(paths []string, legacy bool, parameters map[string]source.Node) func() (*program, error) {
 	values := map[string]any{}
 	for name, node := range parameters {
 		values[name] = golden.Plain(node)
 	}
-	key := fmt.Sprintf("%q %v %#v", paths, g, values) // maps are printed in the order of their keys
-	return t.programs.Once(key, func() (*program, error) { return newProgram(paths, g, parameters) })
+	key := fmt.Sprintf("%q %v %#v", paths, legacy, values) // maps are printed in the order of their keys
+	options := profiles.Options{Generation: contract.Today}
+	if legacy {
+		options.Generation = contract.Labelled
+	}
+	return t.programs.Once(key, func() (*program, error) { return newProgram(paths, options, parameters) })
 }
 
-func newProgram(paths []string, g contract.Generation, parameters map[string]source.Node) (*program, error) {
+func newProgram(paths []string, options profiles.Options, parameters map[string]source.Node) (*program, error) {
 	if len(paths) == 0 {
 		return nil, golden.ErrNoProfile
 	}
@@ -142,7 +146,7 @@ func newProgram(paths []string, g contract.Generation, parameters map[string]sou
 		if err := findings.Err(); err != nil {
 			return nil, err
 		}
-		compiled, err := profiles.Compile(documents, profiles.Options{Generation: g})
+		compiled, err := profiles.Compile(documents, options)
 		if err != nil {
 			return nil, err
 		}

@@ -192,8 +192,10 @@ func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path
 				source.Suggest(text.Value, known), strings.Join(known, ", ")))
 		case slices.Contains(test.operations, operation):
 			findings = append(findings, text.At.Finding(path+".operation", "%s occurs twice", text.Value))
-		case test.lacks(operation) != "":
-			findings = append(findings, test.at.Finding(path+"."+test.lacks(operation), "is missing: %s needs it", operation))
+		case operation == interpreter.Retain && test.observed == nil:
+			findings = append(findings, test.at.Finding(path+".observed", "is missing: %s needs it", operation))
+		case operation == interpreter.Revise && test.replicas == nil:
+			findings = append(findings, test.at.Finding(path+".replicas", "is missing: %s needs it", operation))
 		default:
 			test.operations = append(test.operations, operation)
 		}
@@ -202,17 +204,6 @@ func (test *caseTest) read(c *v1alpha1.InterpreterTestCase, named *objects, path
 		findings = test.plan(path)
 	}
 	return findings
-}
-
-// lacks returns the missing input of an operation, or an empty string. Members may be missing.
-func (test *caseTest) lacks(o interpreter.Operation) string {
-	switch {
-	case o == interpreter.Retain && test.observed == nil:
-		return "observed"
-	case o == interpreter.Revise && test.replicas == nil:
-		return "replicas"
-	}
-	return ""
 }
 
 // plan finds the operation of each expected part among the operations of the case.
