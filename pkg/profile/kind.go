@@ -60,7 +60,7 @@ func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], s
 // decode reads one document. It returns nil for a document of another kind.
 func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
 	apiVersion, name := node.Get("apiVersion"), node.Get("kind")
-	findings := k.checkHead(node, apiVersion, name)
+	findings := CheckHead(node, k.name)
 	if !k.isIntended(apiVersion, name) {
 		return nil, findings
 	}
@@ -78,21 +78,16 @@ func (k kind[T]) isIntended(apiVersion, name source.Node) bool {
 	return name.Value == k.name || source.Suggest(name.Value, []string{k.name}) != ""
 }
 
-func (k kind[T]) checkHead(node, apiVersion, name source.Node) source.Findings {
+// CheckHead returns findings if a document has another apiVersion or kind, or none.
+func CheckHead(document source.Node, kind string) source.Findings {
 	var findings source.Findings
-	for _, head := range []struct {
-		name, want string
-		node       source.Node
-	}{
-		{"apiVersion", v1alpha1.GroupVersion.String(), apiVersion},
-		{"kind", k.name, name},
-	} {
-		switch known := []string{head.want}; {
-		case head.node.Node == nil:
-			findings = append(findings, node.Finding(head.name, "is missing: must be %s", head.want).Of(source.UnknownKind))
-		case head.node.Value != head.want:
-			findings = append(findings, head.node.Finding(head.name, "unknown %s %q%s: must be %s", head.name, head.node.Value,
-				source.Suggest(head.node.Value, known), head.want).Of(source.UnknownKind).Instead(head.node, known))
+	for _, head := range []struct{ name, want string }{{"apiVersion", v1alpha1.GroupVersion.String()}, {"kind", kind}} {
+		switch written, known := document.Get(head.name), []string{head.want}; {
+		case written.Node == nil:
+			findings = append(findings, document.Finding(head.name, "is missing: must be %s", head.want).Of(source.UnknownKind))
+		case written.Value != head.want:
+			findings = append(findings, written.Finding(head.name, "unknown %s %q%s: must be %s", head.name, written.Value,
+				source.Suggest(written.Value, known), head.want).Of(source.UnknownKind).Instead(written, known))
 		}
 	}
 	return findings

@@ -5,6 +5,7 @@
 package profile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -15,6 +16,24 @@ import (
 
 // Parameters are values by profile and parameter that an installation sets instead of the defaults.
 type Parameters map[string]map[string]source.Node
+
+// Set sets a parameter for all documents that have it. It fails if none of them has it.
+func (p Parameters) Set(documents []*Document, name string, value source.Node) error {
+	set, known := false, []string{}
+	for _, document := range documents {
+		known = slices.AppendSeq(known, maps.Keys(document.Parameters))
+		if _, ok := document.Parameters[name]; ok {
+			if p[document.Metadata.Name] == nil {
+				p[document.Metadata.Name] = map[string]source.Node{}
+			}
+			p[document.Metadata.Name][name], set = value, true
+		}
+	}
+	if !set {
+		return fmt.Errorf("no profile has such a parameter%s", source.Suggest(name, known))
+	}
+	return nil
+}
 
 // Override sets the parameters in the documents. Unknown parameters, and values of another type than the
 // default, are findings at the installation's value.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -186,24 +185,12 @@ func addParameter(parameters profile.Parameters, given string, documents []*prof
 	if len(nodes) == 1 {
 		value = nodes[0]
 	}
-	profileName, parameter, named := strings.Cut(name, "/")
-	if !named {
-		parameter = name
+	if profileName, parameter, named := strings.Cut(name, "/"); named {
+		name = parameter
+		documents = slices.DeleteFunc(slices.Clone(documents), func(d *profile.Document) bool { return d.Metadata.Name != profileName })
 	}
-	set, known := false, []string{}
-	for _, document := range documents {
-		known = slices.AppendSeq(known, maps.Keys(document.Parameters))
-		_, has := document.Parameters[parameter]
-		if named && profileName != document.Metadata.Name || !named && !has {
-			continue
-		}
-		if parameters[document.Metadata.Name] == nil {
-			parameters[document.Metadata.Name] = map[string]source.Node{}
-		}
-		parameters[document.Metadata.Name][parameter], set = value, true
-	}
-	if !set {
-		return fmt.Errorf("--parameter %s: no profile has such a parameter%s", given, source.Suggest(parameter, known))
+	if err := parameters.Set(documents, name, value); err != nil {
+		return fmt.Errorf("--parameter %s: %w", given, err)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -143,8 +143,8 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	folder := filepath.Dir(absolute)
-	if profile, ok := nearestProfile(folder); ok {
-		folder = filepath.Dir(profile)
+	if nearest, ok := nearestProfile(folder); ok {
+		folder = filepath.Dir(nearest)
 	}
 	inside, err := filepath.Rel(folder, absolute)
 	if err != nil {
@@ -177,15 +177,9 @@ type Suite struct {
 
 // NewSuite decodes a table. If there are findings, its cases cannot be read. The given profiles are for tables that name
 // none.
-func NewSuite(table source.Node, into any, given []string) *Suite {
+func NewSuite(table source.Node, kind string, into any, given []string) *Suite {
 	s := &Suite{Node: table, Findings: source.Decode(table, "", into), Profiles: given, goldens: map[string]string{}}
-	want := v1alpha1.GroupVersion.String()
-	if version := table.Get("apiVersion"); version.Node == nil {
-		s.Findings = append(s.Findings, table.Finding("apiVersion", "is missing: must be %s", want))
-	} else if version.Value != want {
-		s.Findings = append(s.Findings, version.Finding("apiVersion", "unknown apiVersion %q%s: must be %s", version.Value,
-			source.Suggest(version.Value, []string{want}), want))
-	}
+	s.Findings = append(s.Findings, profile.CheckHead(table, kind)...)
 	if cases := table.Get("cases"); len(cases.Items()) == 0 && len(s.Findings) == 0 {
 		at := table
 		if cases.Node != nil {

@@ -27,7 +27,7 @@ import (
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
 func (t *Tester) Table(node source.Node) *golden.Suite {
 	r := tableReader{tester: t}
-	if r.Suite = golden.NewSuite(node, &r.table, t.profiles); len(r.Findings) == 0 {
+	if r.Suite = golden.NewSuite(node, t.Name(), &r.table, t.profiles); len(r.Findings) == 0 {
 		r.read()
 		r.Hold(diffEnding)
 	}

@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -66,7 +65,18 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 			_, _ = snapshot.Build(ctx, test.input, &t.planes) // it records the control planes; Run reports errors
 		}
 	}
-	return t.planes.generate(ctx, t.generator)
+	if len(t.planes.options) == 0 {
+		return ctx.Err()
+	}
+	all, err := t.generator.Generate(ctx, t.planes.options...)
+	if err != nil {
+		return err
+	}
+	for i, o := range t.planes.options {
+		key, _ := json.Marshal(o) // Generate has encoded it
+		t.planes.generated[string(key)] = all[i]
+	}
+	return nil
 }
 
 // planes holds the control planes of all cases. It is a snapshot.Generator that first records the options of the
@@ -91,22 +101,6 @@ func (p *planes) Generate(_ context.Context, options ...snapshot.Options) ([]sna
 		all[i] = p.generated[string(key)]
 	}
 	return all, nil
-}
-
-// generate generates the recorded control planes. Those that the generator cannot generate have the error.
-func (p *planes) generate(ctx context.Context, generator snapshot.Generator) error {
-	if len(p.options) == 0 {
-		return ctx.Err()
-	}
-	all, err := generator.Generate(ctx, p.options...)
-	if err != nil {
-		return err
-	}
-	for i, o := range p.options {
-		key, _ := json.Marshal(o) // Generate has encoded it
-		p.generated[string(key)] = all[i]
-	}
-	return nil
 }
 
 // program are profiles as a test needs them, compiled once for all tests that need them so.
@@ -160,20 +154,12 @@ func newProgram(paths []string, options profiles.Options, parameters map[string]
 
 // override sets the parameters in the profiles that have them.
 func override(documents []*profile.Document, parameters map[string]source.Node) source.Findings {
-	overrides, unused := profile.Parameters{}, maps.Clone(parameters)
-	for _, document := range documents {
-		values := map[string]source.Node{}
-		for name, value := range parameters {
-			if _, ok := document.Parameters[name]; ok || len(documents) == 1 {
-				values[name] = value
-				delete(unused, name)
-			}
-		}
-		overrides[document.Metadata.Name] = values
-	}
+	overrides := profile.Parameters{}
 	var findings source.Findings
-	for name, value := range unused {
-		findings = append(findings, value.Finding("parameters."+name, "no profile has such a parameter"))
+	for name, value := range parameters {
+		if err := overrides.Set(documents, name, value); err != nil {
+			findings = append(findings, value.Finding("parameters."+name, "%s", err))
+		}
 	}
 	return append(findings, overrides.Override(documents)...)
 }
@@ -208,8 +194,7 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 			return golden.Outcome{}, err
 		}
 	}
-	r.unused()
-	r.denials()
+	r.checkUnexpected()
 	for i := range test.expected {
 		r.expect(ctx, &test.expected[i])
 	}
@@ -299,15 +284,6 @@ func (r *run) edit(o *object) error {
 	return nil
 }
 
-// unused finds edits of missing objects.
-func (r *run) unused() {
-	for _, e := range r.edits {
-		if !e.used {
-			r.fail(e.at, e.title, golden.Failure{Message: r.noMatch(e.selector)})
-		}
-	}
-}
-
 // again checks that a second admission, as a creation and as an update, changes nothing.
 func (r *run) again(ctx context.Context, o *object) {
 	if len(o.applied) == 0 {
@@ -338,8 +314,13 @@ func (r *run) again(ctx context.Context, o *object) {
 	}
 }
 
-// denials reports denied objects that no expectation and no golden file is about.
-func (r *run) denials() {
+// checkUnexpected reports edits of missing objects, and denied objects that no expectation and no golden file is about.
+func (r *run) checkUnexpected() {
+	for _, e := range r.edits {
+		if !e.used {
+			r.fail(e.at, e.title, golden.Failure{Message: r.noMatch(e.selector)})
+		}
+	}
 	for _, o := range r.objects {
 		if o.denied != nil && !r.golden && !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(&e, o) }) {
 			r.fail(r.at, o.String(), golden.Failure{Message: "is denied: " + o.reason()})

@@ -32,7 +32,7 @@ const answerEnding = ".answer.yaml"
 // Table implements golden.Kind.
 func (t *Tester) Table(node source.Node) *golden.Suite {
 	var table v1alpha1.InterpreterProfileTest
-	suite := golden.NewSuite(node, &table, t.profiles)
+	suite := golden.NewSuite(node, t.Name(), &table, t.profiles)
 	if len(suite.Findings) > 0 {
 		return suite
 	}
