@@ -66,6 +66,9 @@ func (x *Index) Free(address netip.Addr) {
 	delete(x.others, address)
 }
 
+// Size returns the number of addresses that can be chosen.
+func (x *Index) Size() uint64 { return x.space.size }
+
 // Len returns the number of taken addresses.
 func (x *Index) Len() uint64 { return x.space.size - x.remaining + uint64(len(x.others)) }
 

@@ -141,15 +141,9 @@ func (c *choice) takeNamed(ctx context.Context, address netip.Addr) error {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
 	c.hints.mutex.Lock()
-	_, blocked := c.pool.blocked[address]
-	_, uncertain := c.hints.uncertain[key]
+	outside := len(c.hints.outside[address]) > 0
 	c.hints.mutex.Unlock()
-	if uncertain {
-		if err := c.refresh(ctx, key); err != nil {
-			return err
-		}
-	}
-	if blocked {
+	if outside {
 		return fmt.Errorf("%w: %s", network.ErrTaken, address)
 	}
 	if raw != nil {

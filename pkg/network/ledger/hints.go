@@ -6,9 +6,10 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,91 +21,38 @@ import (
 // hints caches the rows as this process last saw them: used addresses and VLANs, and rows with an expiry.
 // It is updated at start, after each own commit and by the watch.
 type hints struct {
-	mutex   sync.Mutex
-	pools   map[string]*pool
-	vlans   map[network.Trunk]*allocator.VLANs
-	outside outsideAddresses
+	mutex sync.Mutex
+	pools map[string]*pool
+	vlans map[network.Trunk]*allocator.VLANs
+	// outside has the addresses of rows that are in no range of their own pool, with the names of these pools: the pool was drained or
+	// renamed, or belongs to another server. No pool may allocate them while their rows exist.
+	outside map[netip.Addr][]string
 	// expiring are the rows in quarantine and the tombstones.
 	expiring map[string]expiry
 	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
-	// changed holds the keys of rows that were applied during a rebuild; nil if there is none.
-	changed  map[string]struct{}
-	inFlight map[string]*inFlight
-	// revision is the last one that the watch has delivered, and ahead are own commits that it has not delivered yet.
+	// revision is the last one that the watch has delivered, and ownCommits has the revisions of later commits of this process, by row.
 	revision   int64
-	ownCommits map[string]ownCommit
+	ownCommits map[string]int64
 	// abandoned is called without the mutex when work of another server may be found.
 	abandoned func()
 }
 
 func (h *hints) init(pools map[string]*pool) {
-	h.pools, h.vlans, h.outside = pools, map[network.Trunk]*allocator.VLANs{}, outsideAddresses{}
-	h.uncertain, h.inFlight, h.ownCommits = map[string]struct{}{}, map[string]*inFlight{}, map[string]ownCommit{}
-	h.expiring = map[string]expiry{}
-}
-
-// inFlight tracks running reads and writes of a row; version counts changes applied to it since they began.
-type inFlight struct {
-	users   int
-	version uint64
-}
-
-// begin registers reads or writes of rows, and returns their versions for end.
-func (h *hints) begin(keys []string) []uint64 {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	versions := make([]uint64, len(keys))
-	for i, key := range keys {
-		if h.inFlight[key] == nil {
-			h.inFlight[key] = &inFlight{}
-		}
-		h.inFlight[key].users++
-		versions[i] = h.inFlight[key].version
-	}
-	return versions
-}
-
-// end applies the values of rows, unless something else was applied since begin: the order of the two is unknown, and the row is returned as
-// stale. A nil function applies nothing.
-func (h *hints) end(keys []string, versions []uint64, values func(i int) ([]byte, bool)) (stale []string) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	for i, key := range keys {
-		if values != nil {
-			if value, known := values(i); known && h.inFlight[key].version != versions[i] {
-				stale = append(stale, key)
-			} else if known {
-				delete(h.uncertain, key)
-				_ = h.load(key, value, 0) // a broken row stays marked as used; `graft ledger verify` finds it
-			}
-		}
-		if h.inFlight[key].users--; h.inFlight[key].users == 0 {
-			delete(h.inFlight, key)
-		}
-	}
-	return stale
-}
-
-// ownCommit is the result of a commit of this process for a row.
-type ownCommit struct {
-	revision int64
-	value    []byte
+	h.pools, h.vlans, h.outside = pools, map[network.Trunk]*allocator.VLANs{}, map[netip.Addr][]string{}
+	h.uncertain, h.ownCommits, h.expiring = map[string]struct{}{}, map[string]int64{}, map[string]expiry{}
 }
 
 // maximumOwnCommits bounds the own commits that are remembered while the watch is interrupted.
 const maximumOwnCommits = 1 << 15
 
-// addOwnCommit notes an own commit, so that older changes of its rows are ignored when the watch reports them later.
-func (h *hints) addOwnCommit(revision int64, changes []Change) {
+// addOwnCommit notes the revision of an own commit, so that older changes of its rows are ignored when the watch reports them later.
+func (h *hints) addOwnCommit(revision int64, keys []string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if revision <= h.revision {
-		return
-	}
-	for _, change := range changes {
-		if h.ownCommits[change.Key].revision < revision && len(h.ownCommits) < maximumOwnCommits {
-			h.ownCommits[change.Key] = ownCommit{revision, bytes.Clone(change.Value)}
+	for _, key := range keys {
+		if revision > h.revision && len(h.ownCommits) < maximumOwnCommits {
+			h.ownCommits[key] = revision
 		}
 	}
 }
@@ -114,8 +62,7 @@ func (h *hints) isCurrent(revision int64, key string) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	h.revision = revision
-	own, known := h.ownCommits[key]
-	if known && revision < own.revision {
+	if revision < h.ownCommits[key] {
 		return false
 	}
 	delete(h.ownCommits, key)
@@ -123,7 +70,7 @@ func (h *hints) isCurrent(revision int64, key string) bool {
 }
 
 // apply applies one row; a nil value means that it was removed. Rows of other servers expire after a delay, so that not all servers remove
-// them at once.
+// them at once. It fails for an unreadable row, which stays as it was.
 func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 	h.mutex.Lock()
 	delete(h.uncertain, key)
@@ -138,86 +85,71 @@ func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 
 // load works like apply for a caller that holds the mutex.
 func (h *hints) load(key string, value []byte, delay time.Duration) error {
-	if f := h.inFlight[key]; f != nil {
-		f.version++
+	if old, known := h.expiring[key]; known && bytes.Equal(old.row, value) {
+		return nil
 	}
-	if h.changed != nil {
-		h.changed[key] = struct{}{}
-	}
+	delete(h.expiring, key)
 	kind, _, _ := strings.Cut(key, "/")
 	switch kind + "/" {
 	case prefixAddress, prefixVLAN, prefixMAC:
-		return h.loadResource(key, value, delay)
+		resource, err := parseResource(key)
+		if err != nil {
+			return fmt.Errorf("reading the row %s: %w", key, err)
+		}
+		if value != nil {
+			p, err := parseResourceRow(value)
+			if err != nil {
+				return fmt.Errorf("reading the row %s: %w", key, err)
+			}
+			if !p.until.IsZero() {
+				h.expiring[key] = expiry{key: key, row: bytes.Clone(value), due: p.until.Add(delay), until: p.until, last: p.owner}
+			}
+		}
+		h.mark(resource, value != nil)
 	case prefixOwner:
 		if _, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner)); err != nil {
 			return fmt.Errorf("reading the row %s: %w", key, err)
 		}
 	case prefixTombstone:
-		released, _ := parseTombstone(value) // a broken one is removed
-		h.expiring[key] = expiry{key: key, row: bytes.Clone(value), due: released.Add(tombstoneLife + delay)}
-		if value == nil {
-			delete(h.expiring, key)
+		if released, _ := parseTombstone(value); value != nil { // an unreadable one is removed
+			h.expiring[key] = expiry{key: key, row: bytes.Clone(value), due: released.Add(tombstoneLife + delay)}
 		}
 	}
 	return nil
 }
 
-func (h *hints) loadResource(key string, value []byte, delay time.Duration) error {
-	var p resourceRow
-	if owned := len(value) > 0 && value[0] == markOwned; value != nil && !owned {
-		var err error
-		if p, err = parseResourceRow(value); err != nil {
-			return fmt.Errorf("reading the row %s: %w", key, err)
-		}
-	}
-	delete(h.expiring, key)
-	if value == nil {
-		return h.mark(key, false)
-	}
-	if !p.until.IsZero() {
-		h.expiring[key] = expiry{key: key, row: bytes.Clone(value), due: p.until.Add(delay), until: p.until, last: p.owner}
-	}
-	return h.mark(key, true)
-}
-
-// mark marks the resource of a key as used or free.
-func (h *hints) mark(key string, used bool) error {
+// mark marks a resource as used or free.
+func (h *hints) mark(t Resource, used bool) {
 	switch {
-	case strings.HasPrefix(key, prefixAddress):
-		name, address, err := parseAddress(key)
-		if err != nil {
-			return err
-		}
-		if used {
-			h.takeAddress(name, address)
-		} else {
-			h.freeAddress(name, address)
-		}
-	case strings.HasPrefix(key, prefixVLAN):
-		trunk, id, err := parseVLAN(key)
-		if err != nil {
-			return err
-		}
-		if used {
-			h.trunk(trunk).Take(id)
-		} else {
-			h.freeVLAN(trunk, id)
+	case t.Address.IsValid():
+		h.markAddress(t.Pool, t.Address, used)
+	case t.VLAN != 0 && used:
+		h.trunk(t.Trunk).Take(t.VLAN)
+	case t.VLAN != 0:
+		of := h.trunk(t.Trunk)
+		if of.Free(t.VLAN); of.Len() == 0 && len(h.vlans) > maximumIdleTrunks {
+			delete(h.vlans, t.Trunk)
 		}
 	}
-	return nil
 }
 
-// markUncertain keeps resources marked as used until their rows can be read.
-func (h *hints) markUncertain(keys []string) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	for _, key := range keys {
-		h.uncertain[key] = struct{}{}
-		if h.changed != nil {
-			h.changed[key] = struct{}{}
-		}
-		if value, quarantined := h.expiring[key]; !quarantined || value.until.IsZero() {
-			_ = h.mark(key, true)
+// markAddress marks the address of a row of a pool. If it is in no range of the pool, it marks it in all pools that could allocate it.
+func (h *hints) markAddress(name string, address netip.Addr, used bool) {
+	own := h.pools[name]
+	if own != nil && own.find(address) >= 0 {
+		own.mark(address, used || len(h.outside[address]) > 0)
+		return
+	}
+	names := slices.DeleteFunc(h.outside[address], func(other string) bool { return other == name })
+	if used {
+		names = append(names, name)
+	}
+	if h.outside[address] = names; len(names) == 0 {
+		delete(h.outside, address)
+	}
+	for _, of := range h.pools {
+		if of == own || of.find(address) >= 0 {
+			of.mark(address, len(names) > 0)
 		}
 	}
 }
@@ -232,58 +164,10 @@ func (h *hints) trunk(t network.Trunk) *allocator.VLANs {
 // maximumIdleTrunks limits the stored trunks without VLANs. They are stored so that a released VLAN is not chosen next.
 const maximumIdleTrunks = 4096
 
-func (h *hints) freeVLAN(trunk network.Trunk, id uint16) {
-	of := h.vlans[trunk]
-	if of == nil {
-		return
-	}
-	if of.Free(id); of.Len() == 0 && len(h.vlans) > maximumIdleTrunks {
-		delete(h.vlans, trunk)
-	}
-}
-
-// expiryDelay is the time for which a server leaves an expired row to the server that wrote it, which prevents conflicts
-// of all servers for each row.
-const expiryDelay = 5 * time.Second
-
-type follower struct{ *Ledger }
-
-// Begin implements Observer. The hints are rebuilt; rows that are committed during the scan follow as changes.
-func (f follower) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
-	f.changing.RLock() // the pools must not be replaced
-	defer f.changing.RUnlock()
-	var settings []Pool
-	f.hints.mutex.Lock()
-	for _, of := range f.hints.pools {
-		settings = append(settings, of.Pool)
-	}
-	abandoned := f.hints.abandoned
-	f.hints.mutex.Unlock()
-	pools, err := newPools(settings)
-	if err != nil {
-		return err
-	}
-	err = f.rebuild(context.Background(), pools, revision, func(fresh *hints) error {
-		return scan(func(key string, value []byte) error { _ = fresh.load(key, value, expiryDelay); return nil })
-	})
-	if err == nil && abandoned != nil {
-		abandoned()
-	}
-	return err
-}
-
-// Change implements Observer.
-func (f follower) Change(revision int64, key string, value []byte) error {
-	if !f.hints.isCurrent(revision, key) {
-		return nil
-	}
-	_ = f.hints.apply(key, value, expiryDelay) // a broken row is found by `graft ledger verify`, and stays marked as used
-	return nil
-}
-
-// replace takes over the hints of a scan. The search for free resources continues where it was. The caller holds the
-// mutex.
+// replace takes over the hints of a scan at a revision. The search for free resources continues where it was.
 func (h *hints) replace(fresh *hints, revision int64) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
 	for name, of := range fresh.pools {
 		of.continueFrom(h.pools[name])
 	}
@@ -298,16 +182,10 @@ func (h *hints) replace(fresh *hints, revision int64) {
 		}
 	}
 	h.pools, h.vlans, h.outside, h.expiring = fresh.pools, fresh.vlans, fresh.outside, fresh.expiring
-	h.uncertain = map[string]struct{}{}
-	for _, f := range h.inFlight {
-		f.version++
-	}
 	h.revision = max(h.revision, revision)
 	for key, own := range h.ownCommits {
-		if own.revision <= h.revision {
+		if own <= h.revision {
 			delete(h.ownCommits, key)
-		} else {
-			_ = h.load(key, own.value, 0)
 		}
 	}
 }
@@ -316,18 +194,6 @@ func (h *hints) pool(name string) *pool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return h.pools[name]
-}
-
-// longestQuarantine returns the longest quarantine of the pools, or zero if one of them does not tell.
-func (h *hints) longestQuarantine() time.Duration {
-	longest := time.Duration(0)
-	for _, of := range h.pools {
-		if of.Quarantine == 0 {
-			return 0
-		}
-		longest = max(longest, of.Quarantine)
-	}
-	return min(longest, math.MaxInt64/2)
 }
 
 // tombstone returns the tombstone of an owner and the time of the release; nil if there is none.
@@ -351,6 +217,8 @@ type expiry struct {
 // due returns the rows to remove at a time. A quarantine that ends later than now plus a maximum was written by a clock
 // that was wrong, and ends then.
 func (h *hints) due(now time.Time) []expiry {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
 	var due []expiry
 	latest := now.Add(h.longestQuarantine())
 	for key, row := range h.expiring {
@@ -363,6 +231,18 @@ func (h *hints) due(now time.Time) []expiry {
 		}
 	}
 	return due
+}
+
+// longestQuarantine returns the longest quarantine of the pools, or zero if one of them does not tell.
+func (h *hints) longestQuarantine() time.Duration {
+	longest := time.Duration(0)
+	for _, of := range h.pools {
+		if of.Quarantine == 0 {
+			return 0
+		}
+		longest = max(longest, of.Quarantine)
+	}
+	return min(longest, math.MaxInt64/2)
 }
 
 // tombstoneLife is the time for which the release of an owner is remembered, so that a request that was sent before the

@@ -37,6 +37,10 @@ type Ledger struct {
 	hints   hints
 	// changing is held for reading during each allocation and for writing while pools are replaced.
 	changing sync.RWMutex
+	// rows serializes the commits and reads of a row with the changes of its hints, so that an older value never replaces a newer one.
+	// applying is held for reading during each of them, and for writing while the hints are rebuilt.
+	rows     KeyedLocks[string]
+	applying sync.RWMutex
 	// quotas serializes the commits of this process that change the same quota row.
 	quotas KeyedLocks[string]
 	// generation returns a number for a new allocation.
@@ -214,79 +218,83 @@ const lostAnswerTimeout = 2 * time.Second
 // error with an unknown outcome, its row shows whether the commit was made. The store guarantees that a commit is not
 // made after its error was returned.
 func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
-	keys := keysOf(changes)
-	versions := l.hints.begin(keys)
+	keys := make([]string, len(changes))
+	for i, change := range changes {
+		keys[i] = change.Key
+	}
+	unlock, err := l.lockRows(ctx, keys...)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	var revision int64
-	var err error
 	if l.watcher != nil {
 		revision, err = l.watcher.CommitAt(ctx, changes...)
 	} else {
 		err = l.store.Commit(ctx, changes...)
 	}
 	if err == nil {
-		l.hints.addOwnCommit(revision, changes)
-		stale := l.hints.end(keys, versions, func(i int) ([]byte, bool) { return changes[i].Value, true })
-		l.correct(ctx, stale)
+		for _, change := range changes {
+			_ = l.hints.apply(change.Key, change.Value, 0) // it cannot fail for a row that was just written
+		}
+		l.hints.addOwnCommit(revision, keys)
 		return nil
 	}
-	l.hints.end(keys, versions, nil)
+	first, reading := l.reload(ctx, keys)
 	switch {
 	case errors.Is(err, ErrConflict):
-		l.correct(ctx, keys)
 		return ErrConflict
-	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrDuplicateKey):
-		l.correct(ctx, keys)
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrDuplicateKey), reading != nil:
 		return wrapWriting(err)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswerTimeout)
-	defer cancel()
-	raw, reading := l.store.Get(ctx, changes[0].Key)
-	if reading != nil {
-		l.hints.markUncertain(keys)
-		return wrapWriting(err)
-	}
-	l.correct(ctx, keys)
-	if bytes.Equal(raw, changes[0].Value) && (raw == nil) == (changes[0].Value == nil) {
+	case bytes.Equal(first, changes[0].Value) && (first == nil) == (changes[0].Value == nil):
 		return nil
 	}
 	return wrapWriting(err)
 }
 
-func keysOf(changes []Change) []string {
-	keys := make([]string, len(changes))
-	for i, change := range changes {
-		keys[i] = change.Key
+// lockRows excludes other commits and reads of rows. It returns the function that unlocks them, or the error of ctx.
+func (l *Ledger) lockRows(ctx context.Context, keys ...string) (unlock func(), err error) {
+	l.applying.RLock()
+	unlockRows, err := l.rows.Lock(ctx, keys...)
+	if err != nil {
+		l.applying.RUnlock()
+		return nil, err
 	}
-	return keys
+	return func() { unlockRows(); l.applying.RUnlock() }, nil
 }
 
-// refresh reads rows and corrects the hints about them. A row that changes at the same time is read again.
-func (l *Ledger) refresh(ctx context.Context, keys ...string) error {
-	for len(keys) > 0 {
-		key := keys[:1]
-		versions := l.hints.begin(key)
-		raw, err := l.store.Get(ctx, key[0])
-		stale := l.hints.end(key, versions, func(int) ([]byte, bool) { return raw, err == nil })
-		switch {
-		case err != nil:
-			return fmt.Errorf("reading the ledger: %w", err)
-		case len(stale) == 0:
-			keys = keys[1:]
-		}
-	}
-	return nil
-}
-
-// correct works like refresh, and marks rows that cannot be read as uncertain.
-func (l *Ledger) correct(ctx context.Context, keys []string) {
+// reload reads locked rows, corrects the hints about them, and returns the value of the first one. If the store cannot be read, it
+// notes them as uncertain and fails.
+func (l *Ledger) reload(ctx context.Context, keys []string) (first []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswerTimeout)
 	defer cancel()
-	for i := range keys {
-		if l.refresh(ctx, keys[i]) != nil {
-			l.hints.markUncertain(keys[i:])
-			return
+	for i, key := range keys {
+		raw, err := l.store.Get(ctx, key)
+		if err != nil {
+			l.hints.mutex.Lock()
+			defer l.hints.mutex.Unlock()
+			for _, unread := range keys[i:] {
+				l.hints.uncertain[unread] = struct{}{}
+			}
+			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
+		if i == 0 {
+			first = raw
+		}
+		_ = l.hints.apply(key, raw, 0) // a broken row stays marked as used; `graft ledger verify` finds it
 	}
+	return first, nil
+}
+
+// refresh reads rows and corrects the hints about them. It fails if the store cannot be read; the rows are uncertain then.
+func (l *Ledger) refresh(ctx context.Context, keys ...string) error {
+	unlock, err := l.lockRows(context.WithoutCancel(ctx), keys...)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = l.reload(ctx, keys)
+	return err
 }
 
 func wrapWriting(err error) error {
@@ -297,44 +305,16 @@ func wrapWriting(err error) error {
 }
 
 // stranded returns the allocations for which counts returns true, and that would be outside of the wanted pools: in a
-// missing pool, or with an address outside of its ranges. It reads the rows of addresses, which are short, and of owners
-// only those that may be meant, because there may be very many.
+// missing pool, or with an address outside of its ranges.
 func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
-	owners := map[network.Owner]bool{}
-	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
-		name, address, err := parseAddress(string(key))
-		if err != nil || wanted[name].accepts(address) {
-			return err
+	err = l.All(ctx, func(a network.Allocation) error {
+		if !wanted[a.Pool].accepts(a.Addresses) && counts(a) {
+			stranded = append(stranded, a)
 		}
-		p, err := parseResourceRow(value)
-		if err == nil && p.until.IsZero() {
-			owners[p.owner] = true
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the addresses: %w", err)
-	}
-	err = l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
-		if hasAddresses(value) {
-			return nil
-		}
-		owner, err := network.ParseOwner(strings.TrimPrefix(string(key), prefixOwner))
-		owners[owner] = true
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the owners: %w", err)
-	}
-	for _, owner := range slices.SortedFunc(maps.Keys(owners), func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) }) {
-		a, err := l.Get(ctx, owner)
-		switch {
-		case errors.Is(err, network.ErrNotHeld): // released by another request
-		case err != nil:
-			return nil, err
-		case !wanted[a.Pool].acceptsAll(a) && counts(a):
-			stranded = append(stranded, a)
-		}
 	}
 	return stranded, nil
 }
@@ -362,8 +342,10 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 		}
 	}
 	if !same {
-		err := l.rebuild(ctx, made, 0, func(fresh *hints) error {
-			return l.store.Scan(ctx, "", func(key, value []byte) error { _ = fresh.load(string(key), value, 0); return nil })
+		l.applying.Lock()
+		defer l.applying.Unlock()
+		err := l.rebuild(made, 0, 0, func(each func(key string, value []byte) error) error {
+			return l.store.Scan(ctx, "", func(key, value []byte) error { return each(string(key), value) })
 		})
 		if err != nil {
 			return nil, fmt.Errorf("reading the ledger: %w", err)
@@ -373,26 +355,16 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	return nil, nil
 }
 
-// rebuild scans the rows and replaces the hints. The scan is at the requested revision or a later one, and rows that
-// change during it are read again. It fails if the scan fails.
+// rebuild replaces the hints by those of a scan at the requested revision or a later one. It ignores unreadable rows, and fails if the
+// scan fails.
 func (l *Ledger) rebuild(
-	ctx context.Context, pools map[string]*pool, revision int64, scan func(fresh *hints) error,
+	pools map[string]*pool, revision int64, delay time.Duration, scan func(each func(key string, value []byte) error) error,
 ) error {
-	l.hints.mutex.Lock()
-	l.hints.changed = map[string]struct{}{}
-	l.hints.mutex.Unlock()
 	var fresh hints
 	fresh.init(pools)
-	err := scan(&fresh)
-	l.hints.mutex.Lock()
+	err := scan(func(key string, value []byte) error { _ = fresh.load(key, value, delay); return nil })
 	if err == nil {
 		l.hints.replace(&fresh, revision)
-	}
-	changed := slices.Collect(maps.Keys(l.hints.changed))
-	l.hints.changed = nil
-	l.hints.mutex.Unlock()
-	if err == nil {
-		l.correct(ctx, changed)
 	}
 	return err
 }
@@ -401,8 +373,8 @@ func (l *Ledger) rebuild(
 func (l *Ledger) compareActive(made map[string]*pool) (same, drained bool) {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
-	for name, of := range made {
-		drained = drained || len(of.Subnets) > 0 && len(l.hints.outside[name]) > 0
+	for _, names := range l.hints.outside {
+		drained = drained || slices.ContainsFunc(names, func(name string) bool { return made[name] != nil && len(made[name].Subnets) > 0 })
 	}
 	return maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) }), drained
 }
@@ -419,6 +391,47 @@ func (l *Ledger) Follow(ctx context.Context) error {
 	return nil
 }
 
+// expiryDelay is the time for which a server leaves an expired row to the server that wrote it, which prevents conflicts
+// of all servers for each row.
+const expiryDelay = 5 * time.Second
+
+type follower struct{ *Ledger }
+
+// Begin implements Observer. It rebuilds the hints; rows that are committed during the scan follow as changes.
+func (f follower) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
+	f.changing.RLock() // the pools must not be replaced
+	defer f.changing.RUnlock()
+	var settings []Pool
+	f.hints.mutex.Lock()
+	for _, of := range f.hints.pools {
+		settings = append(settings, of.Pool)
+	}
+	abandoned := f.hints.abandoned
+	f.hints.mutex.Unlock()
+	pools, err := newPools(settings)
+	if err != nil {
+		return err
+	}
+	err = f.rebuild(pools, revision, expiryDelay, scan)
+	if err == nil && abandoned != nil {
+		abandoned()
+	}
+	return err
+}
+
+// Change implements Observer. It ignores a broken row, which `graft ledger verify` finds.
+func (f follower) Change(revision int64, key string, value []byte) error {
+	unlock, err := f.lockRows(context.Background(), key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if f.hints.isCurrent(revision, key) {
+		_ = f.hints.apply(key, value, expiryDelay)
+	}
+	return nil
+}
+
 // OnAbandoned calls a function whenever work of other servers may be found: their lease has ended, or something was missed.
 func (l *Ledger) OnAbandoned(call func()) {
 	l.hints.mutex.Lock()
@@ -429,10 +442,7 @@ func (l *Ledger) OnAbandoned(call func()) {
 // resolveUncertain reads the rows that are uncertain, and reports whether there were any.
 func (l *Ledger) resolveUncertain(ctx context.Context) (bool, error) {
 	l.hints.mutex.Lock()
-	keys := make([]string, 0, len(l.hints.uncertain))
-	for key := range l.hints.uncertain {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(l.hints.uncertain))
 	l.hints.mutex.Unlock()
 	return len(keys) > 0, l.refresh(ctx, keys...)
 }
@@ -454,9 +464,7 @@ func (l *Ledger) begin(ctx context.Context) error {
 // Expire removes rows after their quarantine and expired tombstones. It returns the number of resources that became free.
 // It also reads uncertain rows again. It fails if the store does; the number is then incomplete.
 func (l *Ledger) Expire(ctx context.Context, now time.Time) (int, error) {
-	l.hints.mutex.Lock()
 	due := l.hints.due(now)
-	l.hints.mutex.Unlock()
 	freed := 0
 	for batch := Batch(l.store); len(due) > 0; {
 		part := due[:min(batch, len(due))]
@@ -518,7 +526,7 @@ func (l *Ledger) Usage(pool string) Usage {
 	for i, index := range of.indexes {
 		bits := of.Subnets[i].Prefix.Addr().BitLen()
 		inQuarantine := min(quarantined[bits == 128], index.Len())
-		one := FamilyUsage{Bits: bits, Size: of.sizes[i], Held: index.Len() - inQuarantine, Quarantined: inQuarantine}
+		one := FamilyUsage{Bits: bits, Size: index.Size(), Held: index.Len() - inQuarantine, Quarantined: inQuarantine}
 		u.Families = append(u.Families, one)
 		u.Size, u.Held, u.Quarantined = u.Size+one.Size, u.Held+one.Held, u.Quarantined+one.Quarantined
 	}

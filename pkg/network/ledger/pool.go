@@ -5,7 +5,6 @@
 package ledger
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -43,18 +42,13 @@ type Subnet struct {
 type pool struct {
 	Pool
 	indexes []*allocator.Index
-	// blocked has the addresses in ranges that rows of other pools name. They are not allocated. The value is true if
-	// the pool itself has also allocated the address.
-	blocked map[netip.Addr]bool
-	// sizes are the numbers of addresses that are allocated automatically.
-	sizes []uint64
 }
 
 func newPool(p Pool) (*pool, error) {
 	if p.Name == "" || strings.Contains(p.Name, "/") {
 		return nil, fmt.Errorf("the name of the pool %q is empty or has a slash", p.Name)
 	}
-	made := &pool{Pool: p, blocked: map[netip.Addr]bool{}}
+	made := &pool{Pool: p}
 	for i, subnet := range p.Subnets {
 		if subnet.Dynamic == nil {
 			return nil, fmt.Errorf("the pool %s has no list of addresses of %s", p.Name, subnet.Prefix)
@@ -64,8 +58,7 @@ func newPool(p Pool) (*pool, error) {
 				return nil, fmt.Errorf("the pool %s has two subnets of one family", p.Name)
 			}
 		}
-		space := allocator.NewSpace(subnet.Dynamic)
-		made.indexes, made.sizes = append(made.indexes, allocator.NewIndex(space)), append(made.sizes, space.Size())
+		made.indexes = append(made.indexes, allocator.NewIndex(allocator.NewSpace(subnet.Dynamic)))
 	}
 	return made, nil
 }
@@ -100,61 +93,10 @@ func (p *pool) find(address netip.Addr) int {
 	})
 }
 
-// markUsed marks an address that has a row, whether or not it is still in a range.
-func (p *pool) markUsed(address netip.Addr) {
-	if _, is := p.blocked[address]; is {
-		p.blocked[address] = true
-		return
-	}
-	for i, subnet := range p.Subnets {
-		if subnet.Prefix.Addr().BitLen() == address.BitLen() {
-			p.indexes[i].Take(address)
-		}
-	}
-}
-
-// markFree marks an address as free if only the pool itself has used it.
-func (p *pool) markFree(address netip.Addr) {
-	if _, is := p.blocked[address]; is {
-		p.blocked[address] = false
-		return
-	}
-	for i, subnet := range p.Subnets {
-		if subnet.Prefix.Addr().BitLen() == address.BitLen() {
-			p.indexes[i].Free(address)
-		}
-	}
-}
-
-// rangeOf returns the first and the last address of a prefix.
-func rangeOf(prefix netip.Prefix) (first, last netip.Addr) {
-	r := netipx.RangeOfPrefix(prefix)
-	return r.From(), r.To()
-}
-
-// hasAddresses reports whether an owner's row contains addresses, without decoding it: they precede all similar fields.
-func hasAddresses(row []byte) bool {
-	_, rest, _ := bytes.Cut(row, []byte(`"addresses":`))
-	return bytes.HasPrefix(rest, []byte(`["`))
-}
-
-// acceptsAll reports whether all addresses of an allocation are in ranges. For pools without subnets, the cloud selects
-// addresses.
-func (p *pool) acceptsAll(a network.Allocation) bool {
-	if p == nil {
-		return false
-	}
-	for _, address := range a.Addresses {
-		if !p.accepts(address) {
-			return false
-		}
-	}
-	return true
-}
-
-// accepts reports whether an address is in a range. For a pool without subnets, the cloud selects addresses.
-func (p *pool) accepts(address netip.Addr) bool {
-	return p != nil && (len(p.Subnets) == 0 || p.find(address) >= 0)
+// accepts reports whether all addresses are in ranges. A pool without subnets accepts all, because its cloud chooses them; a missing
+// pool accepts none.
+func (p *pool) accepts(addresses []netip.Addr) bool {
+	return p != nil && (len(p.Subnets) == 0 || !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return p.find(a) < 0 }))
 }
 
 // family returns the index of the subnet of an address's family, or -1.
@@ -169,65 +111,15 @@ func (p *pool) family(of netip.Addr) int {
 	return -1
 }
 
-// outsideAddresses has the addresses of rows that are in no range of their own pool, by the name of the pool: the pool
-// was drained or renamed, or belongs to another server. No pool may allocate them while their rows exist.
-type outsideAddresses map[string]map[netip.Addr]struct{}
-
-func (s outsideAddresses) add(name string, address netip.Addr) {
-	if s[name] == nil {
-		s[name] = map[netip.Addr]struct{}{}
-	}
-	s[name][address] = struct{}{}
-}
-
-// remove removes the address and reports whether it was present.
-func (s outsideAddresses) remove(name string, address netip.Addr) bool {
-	of := s[name]
-	_, was := of[address]
-	if delete(of, address); len(of) == 0 {
-		delete(s, name)
-	}
-	return was
-}
-
-// has reports whether the address is present under any name.
-func (s outsideAddresses) has(address netip.Addr) bool {
-	for _, of := range s {
-		if _, is := of[address]; is {
-			return true
-		}
-	}
-	return false
-}
-
-// takeAddress marks the address of a row as used in its pool. If it is in no range of its pool, it marks it in the
-// pools that could allocate it. The caller holds the mutex.
-func (h *hints) takeAddress(name string, address netip.Addr) {
-	of := h.pools[name]
-	if of != nil {
-		of.markUsed(address)
-	}
-	if of.contains(address) {
-		return
-	}
-	h.outside.add(name, address)
-	for _, other := range h.pools {
-		other.block(address)
-	}
-}
-
-// freeAddress reverts takeAddress.
-func (h *hints) freeAddress(name string, address netip.Addr) {
-	if of := h.pools[name]; of != nil {
-		of.markFree(address)
-	}
-	if !h.outside.remove(name, address) {
-		return
-	}
-	for _, other := range h.pools {
-		if _, is := other.blocked[address]; is && !h.outside.has(address) {
-			other.unblock(address)
-		}
+// mark marks an address as used or free, whether or not it is in a range.
+func (p *pool) mark(address netip.Addr, used bool) {
+	i := p.family(address)
+	switch {
+	case i < 0:
+	case used:
+		p.indexes[i].Take(address)
+	default:
+		p.indexes[i].Free(address)
 	}
 }
 
@@ -238,24 +130,5 @@ func (p *pool) continueFrom(old *pool) {
 		if at := old.family(subnet.Prefix.Addr()); at >= 0 && old.Subnets[at].Dynamic.Equal(subnet.Dynamic) {
 			p.indexes[i].Continue(old.indexes[at])
 		}
-	}
-}
-
-// contains reports whether an address is in a range.
-func (p *pool) contains(address netip.Addr) bool { return p != nil && p.find(address) >= 0 }
-
-// block marks an address in a range as used because rows of other pools name it.
-func (p *pool) block(address netip.Addr) {
-	if _, is := p.blocked[address]; is || !p.contains(address) {
-		return
-	}
-	p.blocked[address] = !p.indexes[p.family(address)].Take(address)
-}
-
-// unblock reverts block; an address allocated by the pool itself stays taken.
-func (p *pool) unblock(address netip.Addr) {
-	own, is := p.blocked[address]
-	if delete(p.blocked, address); is && !own {
-		p.indexes[p.family(address)].Free(address)
 	}
 }

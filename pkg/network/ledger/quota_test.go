@@ -5,7 +5,6 @@
 package ledger_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -123,48 +122,4 @@ func TestQuotaAfterLostAnswer(t *testing.T) {
 			t.Errorf("written is %v: got %+v and %v", written, got, counts)
 		}
 	}
-}
-
-// TestQuotaCountsUncertainRowOnce checks that an owner with an uncertain row that was read just before its write counts once.
-func TestQuotaCountsUncertainRowOnce(t *testing.T) {
-	store, _ := newDoubtful(t)
-	dark := &darkness{doubtful: store}
-	late := &afterRead{Store: dark}
-	l, err := ledger.Open(t.Context(), late, pools(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := counting("a", "x")
-	dark.falls, dark.before = true, true
-	if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, errBroken) {
-		t.Fatalf("got error %v, want %v", err, errBroken)
-	}
-	dark.falls, dark.dark, dark.before = false, false, false
-	late.key, late.then = "quota/pool/x", func() {
-		if _, fresh, err := l.Reserve(t.Context(), in); err != nil || !fresh {
-			t.Errorf("got fresh %v and error %v", fresh, err)
-		}
-	}
-	if _, err := l.Expire(t.Context(), time.Unix(1e9, 0)); err != nil {
-		t.Fatal(err)
-	}
-	if got, counts := l.Usage("pool"), quotas(t, store); late.then != nil || got.Held != 1 || counts["x"] != "1" {
-		t.Errorf("got %+v and %v, never read: %v", got, counts, late.then != nil)
-	}
-}
-
-// afterRead is a store that runs a function once between the read of a row and its answer.
-type afterRead struct {
-	ledger.Store
-	key  string
-	then func()
-}
-
-func (s *afterRead) Get(ctx context.Context, key string) ([]byte, error) {
-	value, err := s.Store.Get(ctx, key)
-	if then := s.then; then != nil && key == s.key {
-		s.then = nil
-		then()
-	}
-	return value, err
 }

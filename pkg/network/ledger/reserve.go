@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"go4.org/netipx"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
@@ -144,7 +146,7 @@ func (r *reservation) run(ctx context.Context) error {
 	if err = r.choose(ctx); err == nil {
 		err = r.write(ctx)
 	} else {
-		r.correct(ctx, r.chosen)
+		_ = r.refresh(ctx, r.chosen...)
 	}
 	if err != nil && r.assumed {
 		return ErrConflict // an owner may have the conflicting resource; the next attempt reads the rows
@@ -311,7 +313,7 @@ func (r *reservation) write(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		r.correct(ctx, r.chosen)
+		_ = r.refresh(ctx, r.chosen...)
 		for _, earlier := range r.batches[:i] {
 			for _, owner := range earlier.owners {
 				if undoing := r.Delete(context.WithoutCancel(ctx), owner, time.Time{}, time.Time{}); undoing != nil {
@@ -367,7 +369,8 @@ func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr
 	if of == nil {
 		return netip.Addr{}, fmt.Errorf("%w %q", network.ErrUnknownPool, name)
 	}
-	first, last := rangeOf(within)
+	addresses := netipx.RangeOfPrefix(within)
+	first, last := addresses.From(), addresses.To()
 	at := of.family(within.Addr())
 	if at < 0 || !of.indexes[at].Gives(first, last) {
 		return netip.Addr{}, fmt.Errorf("%w: the pool %s chooses no addresses of %s", network.ErrOutside, name, within)
