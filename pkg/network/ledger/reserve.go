@@ -338,16 +338,6 @@ func (r *reservation) proceed() error {
 	return nil
 }
 
-// MayTake reports whether an address is free, or in a quarantine that an owner of the contract may end by name.
-func (l *Ledger) MayTake(ctx context.Context, contract, pool string, address netip.Addr) bool {
-	raw, err := l.store.Get(ctx, addressKey(pool, address))
-	if err != nil || raw == nil {
-		return err == nil
-	}
-	p, err := parseResourceRow(raw)
-	return err == nil && !p.until.IsZero() && (p.owner.Contract == "" || p.owner.Contract == contract)
-}
-
 // Next returns a free address of a part of a pool without reserving it. attempt 0 returns the first one, and higher
 // ones return others. The errors wrap network.ErrUnknownPool, ErrOutside if no address of the part is selectable, and
 // ErrExhausted.

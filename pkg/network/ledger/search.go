@@ -5,7 +5,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -38,31 +37,24 @@ func Search(ctx context.Context, store Store, q Query, each func(Entry) error) e
 	if err := CheckFormat(ctx, store); err != nil {
 		return err
 	}
-	switch {
-	case q.State == network.Quarantined:
-		for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
-			if q.Pool != "" && prefix != prefixAddress {
-				continue
-			}
-			if err := q.scan(ctx, store, prefix, each); err != nil {
-				return err
-			}
-		}
-		return nil
-	case q.Address.IsValid() && (q.Owner == "" || strings.HasSuffix(q.Owner, "*")):
-		return q.searchAddress(ctx, store, each)
+	prefixes := []string{prefixOwner + strings.TrimSuffix(q.Owner, "*")}
+	if q.State == network.Quarantined {
+		prefixes = []string{prefixAddress, prefixMAC, prefixVLAN}
+	} else if q.includesQuarantine() {
+		prefixes = append(prefixes, prefixAddress)
 	}
-	return q.scan(ctx, store, prefixOwner+strings.TrimSuffix(q.Owner, "*"), each)
-}
-
-// scan calls each for the rows with a prefix that match.
-func (q Query) scan(ctx context.Context, store Store, prefix string, each func(Entry) error) error {
-	return scan(ctx, store, prefix, func(e Entry) error {
-		if !q.Matches(e) {
-			return nil
+	for _, prefix := range prefixes {
+		err := scan(ctx, store, prefix, func(e Entry) error {
+			if !q.Matches(e) {
+				return nil
+			}
+			return each(e)
+		})
+		if err != nil {
+			return err
 		}
-		return each(e)
-	})
+	}
+	return nil
 }
 
 // scan reads rows. It fails for an unreadable row, or if each fails.
@@ -89,50 +81,6 @@ func (b *BrokenRow) Error() string {
 
 // Unwrap returns the cause.
 func (b *BrokenRow) Unwrap() error { return b.Err }
-
-// searchAddress finds the owners of an address, in one pool or in all pools, and its quarantine.
-func (q Query) searchAddress(ctx context.Context, store Store, each func(Entry) error) error {
-	var owners []network.Owner
-	var rest []Entry
-	prefix, suffix := prefixAddress, strings.TrimPrefix(addressKey("", q.Address), prefixAddress)
-	if q.Pool != "" {
-		prefix = addressKey(q.Pool, q.Address)
-	}
-	err := store.Scan(ctx, prefix, func(key, value []byte) error {
-		if !strings.HasSuffix(string(key), suffix) {
-			return nil
-		}
-		e, err := ReadEntry(key, value)
-		if err != nil {
-			return &BrokenRow{Key: e.Key, Err: err}
-		}
-		if e.Until.IsZero() && e.Resource.Address == q.Address {
-			owners = append(owners, e.Owner)
-		}
-		if q.Matches(e) {
-			e.Value = bytes.Clone(value)
-			rest = append(rest, e)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(owners, func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) })
-	for _, owner := range owners {
-		exact := q
-		exact.Owner = owner.String()
-		if err := exact.scan(ctx, store, ownerKey(owner), each); err != nil {
-			return err
-		}
-	}
-	for _, e := range rest {
-		if err := each(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // includesQuarantine reports whether the query includes resources in quarantine, as each query by address does.
 func (q Query) includesQuarantine() bool {

@@ -5,6 +5,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,127 +59,102 @@ type Report struct {
 // Verify reports all mistakes in the rows of a store. It reads them once, as they are at one time. It keeps the keys of
 // all resources in memory. It fails if the store does; mistakes in rows are no error.
 func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
-	if o.Maximum == 0 {
-		o.Maximum = 10_000
+	o.Maximum = cmp.Or(o.Maximum, 10_000)
+	v := &verifier{VerifyOptions: o, owners: map[network.Owner]bool{}, resources: map[string]*resource{}, quotas: newTally()}
+	if err := v.checkFormat(ctx, store); err != nil {
+		return nil, err
 	}
-	v := &verifier{
-		VerifyOptions: o, report: &Report{}, owners: map[network.Owner]bool{}, broken: map[string]bool{}, quarantined: map[string]bool{},
-		claimed: map[string][]network.Owner{}, chosen: map[claim]bool{}, held: map[string]network.Owner{}, quotas: newTally(),
-	}
-	found, err := store.Get(ctx, keyFormat)
-	if err != nil {
+	if err := store.Scan(ctx, "", v.row); err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	steps := []func() error{
-		func() error { return v.format(ctx, store, found) }, func() error { return v.scan(ctx, store) },
-		v.compareClaims, v.compareHeld, v.comparePools, v.compareQuotas,
+	keys := slices.Sorted(maps.Keys(v.resources))
+	for _, key := range keys {
+		v.compareOwners(key, v.resources[key])
 	}
-	for _, step := range steps {
-		if err := step(); errors.Is(err, errEnough) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-	}
+	v.comparePools(keys)
+	v.compareQuotas()
 	slices.SortStableFunc(v.report.Faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
-	return v.report, nil
+	return &v.report, nil
 }
 
 type verifier struct {
 	VerifyOptions
-	report *Report
-	// owners are those with a readable row, and broken the keys of unreadable rows.
+	report Report
+	// owners are those with a row, and true if it is readable.
 	owners map[network.Owner]bool
-	broken map[string]bool
-	// claims lists the resources that the rows of owners name, in their order; claimed has the same by resource. chosen
-	// has those that a cloud has chosen.
-	claims  []claim
-	claimed map[string][]network.Owner
-	chosen  map[claim]bool
-	// held maps resources to the owners named in their rows, and quarantined has the keys of resources in quarantine.
-	held        map[string]network.Owner
-	quarantined map[string]bool
-	quotas      tally
+	// resources has the resources that rows of owners list, and those that have a row, by key.
+	resources map[string]*resource
+	quotas    tally
+	read      int
 	// uncounted reports that the counts of quotas are not known, because the row of an owner cannot be read.
 	uncounted bool
 }
 
-// claim is a resource that the row of an owner lists.
-type claim struct {
-	owner network.Owner
-	key   string
+// resource is what the rows say about a resource.
+type resource struct {
+	// claimed are the owners that list it, and chosen is the one of them for which the cloud has chosen it.
+	claimed []network.Owner
+	chosen  network.Owner
+	// holder is the owner in its own row. quarantined and broken describe a row without an owner.
+	holder              network.Owner
+	quarantined, broken bool
 }
 
-// errEnough ends the search after the maximum of faults.
-var errEnough = errors.New("enough faults")
+func (v *verifier) resource(key string) *resource {
+	if v.resources[key] == nil {
+		v.resources[key] = &resource{}
+	}
+	return v.resources[key]
+}
 
-func (v *verifier) add(f Fault) error {
+func (v *verifier) add(key, problem, remedy string) {
 	if len(v.report.Faults) >= v.Maximum {
 		v.report.More = true
-		return errEnough
+		return
 	}
-	v.report.Faults = append(v.report.Faults, f)
-	return nil
+	v.report.Faults = append(v.report.Faults, Fault{key, problem, remedy})
 }
 
-func (v *verifier) format(ctx context.Context, store Store, found []byte) error {
+func (v *verifier) checkFormat(ctx context.Context, store Store) error {
+	found, err := store.Get(ctx, keyFormat)
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
 	fresh, err := readFormat(found)
 	if errors.Is(err, ErrImporting) {
-		return v.add(Fault{Key: keyFormat, Problem: err.Error(), Remedy: "repeat the import"})
+		v.add(keyFormat, err.Error(), "repeat the import")
+		return nil
 	}
 	if fresh && err == nil {
 		if empty, err := Empty(ctx, store); err != nil || empty {
 			return err
 		}
-		return v.add(Fault{Key: keyFormat, Problem: "the row with the format of the ledger is missing", Remedy: remedyRewrite})
+		v.add(keyFormat, "the row with the format of the ledger is missing", remedyRewrite)
 	}
 	return err
 }
 
-// scan reads all rows, checks each one separately, and records the owners of resources.
-func (v *verifier) scan(ctx context.Context, store Store) error {
-	read := 0
-	err := store.Scan(ctx, "", func(key, value []byte) error {
-		if read++; v.Progress != nil && read%4096 == 0 {
-			v.Progress(read)
-		}
-		if string(key) == keyFormat {
-			return nil
-		}
-		e, err := ReadEntry(key, value)
-		if err == nil && e.Internal {
-			v.quotas.add(e)
-			return nil
-		}
-		v.report.Rows++
-		if strings.HasPrefix(e.Key, prefixOwner) {
-			v.report.Allocations++
-		}
-		if err != nil {
-			return v.unreadable(e.Key, err)
-		}
-		return v.note(e)
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return fmt.Errorf("reading the ledger: %w", err)
+// row checks one row by itself, and records the owners of resources.
+func (v *verifier) row(key, value []byte) error {
+	if v.read++; v.Progress != nil && v.read%4096 == 0 {
+		v.Progress(v.read)
 	}
-	return err
-}
-
-// unreadable adds the fault of a row that cannot be read.
-func (v *verifier) unreadable(key string, err error) error {
-	v.broken[key] = true
-	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
-	if strings.HasPrefix(key, prefixOwner) {
-		remedy = "restore it from an export: export the other rows with --leave-out-broken, add it, and import all into a new ledger"
-		v.uncounted = true
-	} else if isRecord(key) {
-		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, and import all into a new ledger"
+	if string(key) == keyFormat {
+		return nil
 	}
-	return v.add(Fault{Key: key, Problem: err.Error(), Remedy: remedy})
-}
-
-func (v *verifier) note(e Entry) error {
+	e, err := ReadEntry(key, value)
+	if err == nil && e.Internal {
+		v.quotas.add(e)
+		return nil
+	}
+	v.report.Rows++
+	if strings.HasPrefix(e.Key, prefixOwner) {
+		v.report.Allocations++
+	}
+	if err != nil {
+		v.unreadable(e.Key, err)
+		return nil
+	}
 	switch {
 	case e.Record:
 		v.report.Records++
@@ -186,20 +162,38 @@ func (v *verifier) note(e Entry) error {
 		v.owners[e.Owner] = true
 		v.quotas.add(e)
 		for _, key := range resourceKeys(*e.Allocation) {
-			v.claimed[key] = append(v.claimed[key], e.Owner)
-			v.claims = append(v.claims, claim{e.Owner, key})
+			of := v.resource(key)
+			of.claimed = append(of.claimed, e.Owner)
 		}
 		for _, chosen := range e.Allocation.Binding.Addresses {
-			v.chosen[claim{e.Owner, addressKey(e.Allocation.Pool, chosen.Addr())}] = true
+			v.resource(addressKey(e.Allocation.Pool, chosen.Addr())).chosen = e.Owner
 		}
 	case e.Until.IsZero():
 		v.report.Held++
-		v.held[e.Key] = e.Owner
+		v.resource(e.Key).holder = e.Owner
 	default:
 		v.report.Quarantined++
-		v.quarantined[e.Key] = true
+		v.resource(e.Key).quarantined = true
 	}
-	return v.times(e)
+	v.checkTimes(e)
+	return nil
+}
+
+// unreadable adds the fault of a row that cannot be read.
+func (v *verifier) unreadable(key string, err error) {
+	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
+	if owner, ok := strings.CutPrefix(key, prefixOwner); ok {
+		remedy = "restore it from an export: export the other rows with --leave-out-broken, add it, and import all into a new ledger"
+		v.uncounted = true
+		if owner, err := network.ParseOwner(owner); err == nil {
+			v.owners[owner] = false
+		}
+	} else if isRecord(key) {
+		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, and import all into a new ledger"
+	} else {
+		v.resource(key).broken = true
+	}
+	v.add(key, err.Error(), remedy)
 }
 
 const (
@@ -209,101 +203,73 @@ const (
 	longRest = 366 * 24 * time.Hour
 )
 
-func (v *verifier) times(e Entry) error {
+func (v *verifier) checkTimes(e Entry) {
 	if a := e.Allocation; a != nil && a.Since.After(v.Now.Add(skew)) {
-		return v.add(Fault{Key: e.Key, Problem: "its start " + a.Since.Format(time.RFC3339) + " is in the future",
-			Remedy: "check the clocks of the servers; the allocation is valid"})
+		v.add(e.Key, "its start "+a.Since.Format(time.RFC3339)+" is in the future", "check the clocks of the servers; the allocation is valid")
 	}
 	if e.Until.After(v.Now.Add(longRest)) {
-		return v.add(Fault{Key: e.Key, Problem: "its quarantine ends at " + e.Until.Format(time.RFC3339) + ", which is more than a year",
-			Remedy: "check the clocks of the servers; the server ends it after the pool's quarantine"})
+		v.add(e.Key, "its quarantine ends at "+e.Until.Format(time.RFC3339)+", which is more than a year",
+			"check the clocks of the servers; the server ends it after the pool's quarantine")
 	}
-	return nil
 }
 
-// compareClaims checks that the row of each resource names the owner that lists it.
-func (v *verifier) compareClaims() error {
-	for _, c := range v.claims {
-		by, held := v.held[c.key]
-		if held && by == c.owner {
+// compareOwners checks that the row of a resource names the owner that lists it, and the other way round.
+func (v *verifier) compareOwners(key string, of *resource) {
+	for _, owner := range of.claimed {
+		if of.holder == owner {
 			continue
 		}
-		resource, _ := parseResource(c.key) // the key is made by this package
-		f := Fault{Key: ownerKey(c.owner), Remedy: remedyRewrite}
+		described, _ := parseResource(key) // the key is made by this package
+		problem, remedy := fmt.Sprintf("it has %s, which has no row", described), remedyRewrite
 		switch {
-		case held || v.broken[c.key]:
-			f.Problem, f.Remedy = fmt.Sprintf("it has %s, but the row names %s", resource, by), remedyTwo
-		case v.quarantined[c.key]:
-			f.Problem = fmt.Sprintf("it has %s, but the row says quarantine", resource)
-		default:
-			f.Problem = fmt.Sprintf("it has %s, which has no row", resource)
+		case of.holder != (network.Owner{}) || of.broken:
+			problem, remedy = fmt.Sprintf("it has %s, but the row names %s", described, of.holder), remedyTwo
+		case of.quarantined:
+			problem = fmt.Sprintf("it has %s, but the row says quarantine", described)
 		}
-		if len(v.claimed[c.key]) > 1 {
-			f.Remedy = remedyTwo
+		if len(of.claimed) > 1 {
+			remedy = remedyTwo
 		}
-		if err := v.add(f); err != nil {
-			return err
-		}
+		v.add(ownerKey(owner), problem, remedy)
 	}
-	return nil
+	readable, exists := v.owners[of.holder]
+	switch {
+	case of.holder == (network.Owner{}), slices.Contains(of.claimed, of.holder), exists && !readable:
+	case exists:
+		v.add(key, fmt.Sprintf("its owner %s has other things", of.holder), remedyRewrite)
+	default:
+		v.add(key, fmt.Sprintf("its owner %s has nothing", of.holder), remedyRewrite)
+	}
 }
 
-// compareHeld checks that the owner of each resource lists it.
-func (v *verifier) compareHeld() error {
-	for _, key := range slices.Sorted(maps.Keys(v.held)) {
-		owner := v.held[key]
-		if slices.Contains(v.claimed[key], owner) || v.broken[ownerKey(owner)] {
+// comparePools checks that no address is held under two pools, unless the clouds have chosen it under both: two clouds may use one address
+// in different networks.
+func (v *verifier) comparePools(keys []string) {
+	first := map[netip.Addr]string{}
+	for _, key := range keys {
+		of := v.resources[key]
+		pool, address, err := parseAddress(key)
+		if err != nil || of.holder == (network.Owner{}) {
 			continue
 		}
-		holds := "nothing"
-		if v.owners[owner] {
-			holds = "other things"
-		}
-		err := v.add(Fault{Key: key, Problem: fmt.Sprintf("its owner %s has %s", owner, holds), Remedy: remedyRewrite})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// comparePools checks that no address is held under two pools, unless the clouds have chosen it under both.
-func (v *verifier) comparePools() error {
-	under := map[netip.Addr]string{}
-	for _, key := range slices.Sorted(maps.Keys(v.held)) {
-		resource, err := parseResource(key)
-		if err != nil || !resource.Address.IsValid() {
-			continue
-		}
-		first, twice := under[resource.Address]
+		earlier, twice := first[address]
 		if !twice {
-			under[resource.Address] = key
+			first[address] = key
 			continue
 		}
-		if v.chosen[claim{v.held[first], first}] && v.chosen[claim{v.held[key], key}] {
-			continue // two clouds may use one address in different networks
-		}
-		pool, _, _ := parseAddress(first)
-		err = v.add(Fault{Key: key, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[key], resource, v.held[first], pool),
-			Remedy: remedyTwo})
-		if err != nil {
-			return err
+		if other := v.resources[earlier]; other.chosen != other.holder || of.chosen != of.holder {
+			otherPool, _, _ := parseAddress(earlier)
+			v.add(key, fmt.Sprintf("%s has %s, and %s has it of the pool %s", of.holder, Resource{Pool: pool, Address: address}, other.holder, otherPool), remedyTwo)
 		}
 	}
-	return nil
 }
 
 // compareQuotas checks the counts of quotas.
-func (v *verifier) compareQuotas() error {
+func (v *verifier) compareQuotas() {
 	if v.uncounted {
-		return nil
+		return
 	}
 	for _, change := range v.quotas.changes() {
-		f := Fault{Key: change.Key, Problem: fmt.Sprintf("it counts %q, and allocations count %q for it", change.Was, change.Value),
-			Remedy: remedyRewrite}
-		if err := v.add(f); err != nil {
-			return err
-		}
+		v.add(change.Key, fmt.Sprintf("it counts %q, and allocations count %q for it", change.Was, change.Value), remedyRewrite)
 	}
-	return nil
 }

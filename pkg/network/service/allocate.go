@@ -5,6 +5,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,26 +241,26 @@ func (c *call) reserve(ctx context.Context) error {
 	if err := c.makeIntents(); err != nil {
 		return err
 	}
+	var taken error
 	for attempt := range maximumAttempts {
+		var again bool
 		var err error
-		c.all, c.fresh, err = c.ledger.ReserveAll(ctx, c.intents)
-		again := errors.Is(err, network.ErrTaken)
-		if again {
-			again, err = c.preemptAll(ctx, err)
-		}
-		if err != nil {
-			return c.exhausted.note(err)
-		}
-		if !again {
-			if again, err = c.finishReleases(ctx); err != nil || !again {
-				return err
+		if c.all, c.fresh, err = c.ledger.ReserveAll(ctx, c.intents); errors.Is(err, network.ErrTaken) {
+			taken = err
+			if again, err = c.preemptAll(ctx); !again && err == nil {
+				err = taken
 			}
+		} else if err == nil {
+			again, err = c.finishReleases(ctx)
+		}
+		if err != nil || !again {
+			return c.exhausted.note(err)
 		}
 		if err := c.sleep(ctx, time.Millisecond<<attempt); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumAttempts)
+	return cmp.Or(taken, fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumAttempts))
 }
 
 // makeIntents creates the intents for the ledger.
@@ -300,14 +301,12 @@ func (c *call) finishReleases(ctx context.Context) (some bool, err error) {
 		if a.State != network.Releasing {
 			continue
 		}
-		if revived, err := c.cancelRelease(ctx, i, a); err != nil || revived {
-			if err != nil {
-				return some, err
-			}
-			some = true
+		some = true
+		if canceled, err := c.cancelRelease(ctx, i, a); err != nil {
+			return some, err
+		} else if canceled {
 			continue
 		}
-		some = true
 		if err := c.finishInTime(ctx, a); err != nil {
 			return some, fmt.Errorf("%w: an earlier release is not finished: %w", network.ErrUnavailable, err)
 		}
@@ -330,7 +329,7 @@ func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 
 // cancelRelease turns a release into an intent if its owner requests the same resources while calls may still bind
 // them: the cloud treats such a call and the next one as the same, and no unbind has been sent.
-func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (revived bool, err error) {
+func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (canceled bool, err error) {
 	in := c.intents[i]
 	same := a.Pool == in.Pool && a.Trunk == in.Trunk && !slices.ContainsFunc(in.Addresses, func(address netip.Addr) bool {
 		return !slices.Contains(a.Addresses, address)
@@ -358,13 +357,14 @@ func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (
 	return err == nil, err
 }
 
-// preemptAll releases allocations of other owners at addresses that requests take over. It reports whether there were
-// any; otherwise it returns the error.
-func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err error) {
+// preemptAll releases allocations of other owners at addresses that requests take over, and reports whether there are such requests. An
+// address without an owner was released meanwhile, or is in quarantine.
+func (c *call) preemptAll(ctx context.Context) (some bool, err error) {
 	for _, r := range c.requests {
 		if !r.Preempt {
 			continue
 		}
+		some = len(r.Addresses) > 0 || some
 		for _, address := range r.Addresses {
 			held, err := c.ledger.ByAddress(ctx, r.Pool, address)
 			switch {
@@ -379,28 +379,9 @@ func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err erro
 			if err := c.preempt(ctx, held, address); err != nil {
 				return false, fmt.Errorf("%w: the previous allocation of %s is not released: %w", network.ErrUnavailable, address, err)
 			}
-			some = true
 		}
 	}
-	if some {
-		return true, nil
-	}
-	if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) && c.mayTakeAll(ctx) {
-		return true, nil
-	}
-	return false, taken
-}
-
-// mayTakeAll reports whether all addresses to preempt are free or in a quarantine that the requests may end.
-func (c *call) mayTakeAll(ctx context.Context) bool {
-	for _, r := range c.requests {
-		for _, address := range r.Addresses {
-			if !c.ledger.MayTake(ctx, r.Owner.Contract, r.Pool, address) {
-				return false
-			}
-		}
-	}
-	return true
+	return some, nil
 }
 
 func (c *call) mayPreempt(r Request, held network.Allocation, address netip.Addr) error {

@@ -83,30 +83,25 @@ func write(ctx context.Context, store ledger.Store, rows []ledger.Change, progre
 	return group.Wait()
 }
 
-// commit writes rows, except those that an interrupted import has written.
+// commit writes rows, except those that an interrupted import has written. Rows that the store does not accept together are written one
+// by one.
 func commit(ctx context.Context, store ledger.Store, rows []ledger.Change) error {
 	err := store.Commit(ctx, rows...)
-	switch {
-	case errors.Is(err, ledger.ErrTooLarge) && len(rows) > 1:
-		half := len(rows) / 2
-		return errors.Join(commit(ctx, store, rows[:half]), commit(ctx, store, rows[half:]))
-	case !errors.Is(err, ledger.ErrConflict):
-		return err
-	}
-	var missing []ledger.Change
-	for _, row := range rows {
-		value, err := store.Get(ctx, row.Key)
-		switch {
-		case err != nil:
-			return err
-		case value == nil:
-			missing = append(missing, row)
-		case !bytes.Equal(value, row.Value):
-			return fmt.Errorf("the ledger has another value for %s", ledger.Describe(row.Key))
+	conflict := errors.Is(err, ledger.ErrConflict)
+	if len(rows) > 1 && (conflict || errors.Is(err, ledger.ErrTooLarge)) {
+		for i := range rows {
+			if err := commit(ctx, store, rows[i:i+1]); err != nil {
+				return err
+			}
 		}
-	}
-	if len(missing) == 0 {
 		return nil
 	}
-	return store.Commit(ctx, missing...)
+	if !conflict {
+		return err
+	}
+	value, err := store.Get(ctx, rows[0].Key)
+	if err == nil && !bytes.Equal(value, rows[0].Value) {
+		err = fmt.Errorf("the ledger has another value for %s", ledger.Describe(rows[0].Key))
+	}
+	return err
 }

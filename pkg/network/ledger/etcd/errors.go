@@ -6,19 +6,11 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strings"
-	"sync"
-	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -78,69 +70,4 @@ func isAny(err error, of []error) bool {
 		}
 	}
 	return false
-}
-
-// explainUnreachable asks each endpoint by itself why it does not answer.
-func (o Options) explainUnreachable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.DialTimeout/4)
-	defer cancel()
-	client, err := clientv3.New(o.singleMember(ctx))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreachable, err)
-	}
-	defer func() { _ = client.Close() }()
-	reasons := make([]string, len(o.Endpoints))
-	var group sync.WaitGroup
-	for i, endpoint := range o.Endpoints {
-		group.Go(func() {
-			reason := "it answers, but has no leader"
-			if err := memberStatus(ctx, client, endpoint); err != nil {
-				reason = rpctypes.ErrorDesc(err)
-				if alert := o.tlsAlert(ctx, endpoint); alert != nil {
-					reason = alert.Error()
-				}
-			}
-			reasons[i] = endpoint + ": " + reason
-		})
-	}
-	group.Wait()
-	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
-}
-
-// tlsAlert returns the TLS alert of a member, for example because it requires another certificate, or nil. The alert
-// follows the handshake, when a client that writes immediately may see only that the connection is closed.
-func (o Options) tlsAlert(ctx context.Context, endpoint string) error {
-	target, err := url.Parse(endpoint)
-	if err != nil || o.TLS == nil {
-		return err
-	}
-	config := o.TLS.Clone()
-	config.NextProtos = []string{"h2"}
-	connection, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", target.Host)
-	if err == nil {
-		defer func() { _ = connection.Close() }()
-		_ = connection.SetReadDeadline(time.Now().Add(time.Second)) // a member reports the error at once, or never
-		_, err = connection.Read(make([]byte, 1))
-	}
-	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {
-		return alert
-	}
-	return nil
-}
-
-// singleMember returns the configuration of a client for single members.
-func (o Options) singleMember(ctx context.Context) clientv3.Config {
-	return clientv3.Config{Endpoints: o.Endpoints, TLS: o.TLS, Context: ctx, Logger: zap.NewNop()}
-}
-
-// memberStatus reads the status of one member, without a user and without the other members. The client's own call
-// would only report a timeout.
-func memberStatus(ctx context.Context, client *clientv3.Client, endpoint string) error {
-	connection, err := client.Dial(endpoint)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = connection.Close() }()
-	_, err = etcdserverpb.NewMaintenanceClient(connection).Status(ctx, &etcdserverpb.StatusRequest{})
-	return err
 }

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,50 +201,6 @@ func (s *Store) waitForAnswer(ctx context.Context) error {
 	return s.options.explainUnreachable(ctx)
 }
 
-// avoidSilent is called after a timeout. While members do not respond to their own probes, calls go to the remaining ones:
-// a hanging member keeps its connections, so that calls would still be sent to it.
-func (s *Store) avoidSilent() {
-	if len(s.options.Endpoints) == 1 || !s.tending.CompareAndSwap(false, true) {
-		return
-	}
-	leave, err := s.startCall()
-	if err != nil {
-		return
-	}
-	go func() {
-		defer leave()
-		defer s.tending.Store(false)
-		s.watchMembers()
-	}()
-}
-
-// watchMembers uses those members that answer, until all do.
-func (s *Store) watchMembers() {
-	client, err := clientv3.New(s.options.singleMember(s.life))
-	if err != nil {
-		return
-	}
-	defer func() { _ = client.Close() }()
-	all := s.options.Endpoints
-	for {
-		use := responding(s.life, client, all)
-		if len(use) == 0 {
-			use = all
-		}
-		if !slices.Equal(use, s.client.Endpoints()) {
-			s.client.SetEndpoints(use...)
-		}
-		if len(use) == len(all) {
-			return
-		}
-		select {
-		case <-s.life.Done():
-			return
-		case <-time.After(probe):
-		}
-	}
-}
-
 // Server implements ledger.Leaser.
 func (s *Store) Server() string {
 	s.session.mutex.Lock()
@@ -260,26 +215,3 @@ func (s *Store) Lease() time.Duration {
 	}
 	return s.session.remaining()
 }
-
-// responding returns the endpoints of members that respond.
-func responding(ctx context.Context, client *clientv3.Client, endpoints []string) []string {
-	ctx, cancel := context.WithTimeout(ctx, probe)
-	defer cancel()
-	answers := make([]bool, len(endpoints))
-	var group sync.WaitGroup
-	for i, endpoint := range endpoints {
-		group.Go(func() { answers[i] = memberStatus(ctx, client, endpoint) == nil })
-	}
-	group.Wait()
-	var use []string
-	for i, endpoint := range endpoints {
-		if answers[i] {
-			use = append(use, endpoint)
-		}
-	}
-	return use
-}
-
-// probe limits the answer of a member to a check, and is the interval between checks of a member that did not answer.
-// etcd's default election timeout is also one second (--election-timeout).
-const probe = time.Second

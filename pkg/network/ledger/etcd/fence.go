@@ -10,17 +10,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/semaphore"
 )
 
 // fence prevents a commit with a lost response from being made later, for example when its paused member continues.
 // Without it, an owner could get an address after it has asked again, received another one, and released that.
 //
 // Each commit compares the version of one row, the fence, with the last known one. After a lost response, the fence is
-// written: pending commits then fail. Unrelated commits fail as well, and are repeated. The servers share a small
+// written before anything else is read or committed: pending commits then fail. Unrelated commits fail as well, and are repeated. The servers share a small
 // number of fences, so that crashed servers leave none behind; two servers with the same fence repeat commits more
 // often.
 type fence struct {
@@ -28,18 +28,16 @@ type fence struct {
 	key   string
 	// known is the last known revision of the fence, or 0. An older one costs a repeated commit.
 	known atomic.Int64
-	// lost counts lost responses, and settled those for which the fence was raised. turn is locked while it is raised.
+	// lost counts lost responses, and settled those for which the fence was raised. turn is held while it is raised.
 	lost, settled atomic.Int64
-	turn          chan struct{}
-	// raising reports that the fence is being raised in the background.
-	raising atomic.Bool
+	turn          *semaphore.Weighted
 }
 
 // fences is the number of fences, which all servers share: a few servers seldom choose the same one.
 const fences = 64
 
 func (f *fence) init(s *Store, prefix string) {
-	f.store, f.key, f.turn = s, fmt.Sprintf("%s%02d", prefix, rand.IntN(fences)), make(chan struct{}, 1) //nolint:gosec // which one is no secret
+	f.store, f.key, f.turn = s, fmt.Sprintf("%s%02d", prefix, rand.IntN(fences)), semaphore.NewWeighted(1) //nolint:gosec // which one is no secret
 }
 
 // find reads the fence.
@@ -70,37 +68,10 @@ func (f *fence) hasChanged(expected int64, answer *clientv3.TxnResponse) bool {
 	return f.setRevision((*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())) != expected
 }
 
-// revision returns the version of the fence for a commit. It first raises the fence if a response was lost since.
-func (f *fence) revision(ctx context.Context) (int64, error) {
-	err := f.ensureRaised(ctx)
-	return f.known.Load(), err
-}
-
-// raise records a lost response and raises the fence. If that fails, it retries in the background, and no other commit
-// is sent before it succeeds.
+// raise records a lost response and raises the fence. If that fails, the next commit or read of this process does it first.
 func (f *fence) raise(ctx context.Context) {
 	f.lost.Add(1)
-	if f.ensureRaised(context.WithoutCancel(ctx)) == nil || !f.raising.CompareAndSwap(false, true) {
-		return
-	}
-	go f.raiseInBackground()
-}
-
-// raiseInBackground raises the fence, or ends with the store.
-func (f *fence) raiseInBackground() {
-	defer f.raising.Store(false)
-	leave, err := f.store.startCall()
-	if err != nil {
-		return
-	}
-	defer leave()
-	for f.ensureRaised(f.store.life) != nil {
-		select {
-		case <-f.store.life.Done():
-			return
-		case <-time.After(probe):
-		}
-	}
+	_ = f.ensureRaised(context.WithoutCancel(ctx))
 }
 
 // ensureRaised raises the fence unless that was started after the last lost answer. One caller raises it for all.
@@ -108,12 +79,10 @@ func (f *fence) ensureRaised(ctx context.Context) error {
 	if f.lost.Load() == f.settled.Load() {
 		return nil
 	}
-	select {
-	case f.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := f.turn.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	defer func() { <-f.turn }()
+	defer f.turn.Release(1)
 	lost := f.lost.Load()
 	if lost == f.settled.Load() {
 		return nil

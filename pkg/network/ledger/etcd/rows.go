@@ -50,10 +50,10 @@ func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, 
 	defer leave()
 	expected, writes := s.operations(changes)
 	for range 64 {
-		fence, err := s.fence.revision(ctx)
-		if err != nil {
+		if err := s.fence.ensureRaised(ctx); err != nil {
 			return 0, s.options.convertError(err)
 		}
+		fence := s.fence.known.Load()
 		answer, err := s.transact(ctx, append(expected, s.fence.expect(fence)), writes)
 		switch {
 		case err != nil && isDefinite(err):
@@ -107,6 +107,9 @@ func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	defer leave()
+	if err := s.fence.ensureRaised(ctx); err != nil {
+		return nil, s.options.convertError(err)
+	}
 	answer, err := s.get(ctx, s.rows+key)
 	if err != nil {
 		return nil, s.options.convertError(err)
