@@ -27,8 +27,6 @@ type Index struct {
 	// 65,536).
 	free   *roaring.Bitmap
 	others map[netip.Addr]struct{}
-	// remaining is how many positions are free.
-	remaining uint64
 	// next is where the search for a free position begins.
 	next uint32
 }
@@ -37,17 +35,13 @@ type Index struct {
 func NewIndex(space *Space) *Index {
 	free := roaring.New()
 	free.AddRange(0, space.size)
-	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}, remaining: space.size}
+	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}}
 }
 
 // Take marks an address as used. It returns false if it is used already.
 func (x *Index) Take(address netip.Addr) bool {
 	if position, ok := x.space.Position(address); ok {
-		if !x.free.CheckedRemove(position) {
-			return false
-		}
-		x.remaining--
-		return true
+		return x.free.CheckedRemove(position)
 	}
 	_, taken := x.others[address]
 	x.others[address] = struct{}{}
@@ -57,10 +51,7 @@ func (x *Index) Take(address netip.Addr) bool {
 // Free marks an address as free.
 func (x *Index) Free(address netip.Addr) {
 	if position, ok := x.space.Position(address); ok {
-		if !x.free.Contains(position) {
-			x.free.Add(position)
-			x.remaining++
-		}
+		x.free.Add(position)
 		return
 	}
 	delete(x.others, address)
@@ -70,7 +61,7 @@ func (x *Index) Free(address netip.Addr) {
 func (x *Index) Size() uint64 { return x.space.size }
 
 // Len returns the number of taken addresses.
-func (x *Index) Len() uint64 { return x.space.size - x.remaining + uint64(len(x.others)) }
+func (x *Index) Len() uint64 { return x.space.size - x.free.GetCardinality() + uint64(len(x.others)) }
 
 // Choose marks the next free address after the last chosen one as used and returns it. After the highest address it
 // continues with the lowest. It returns false if no address is free.
@@ -78,17 +69,42 @@ func (x *Index) Choose() (netip.Addr, bool) {
 	if x.space.size == 0 {
 		return netip.Addr{}, false
 	}
-	position := x.free.NextValue(x.next)
-	if position < 0 {
-		position = x.free.NextValue(0)
-	}
-	if position < 0 {
+	position, ok := x.find(0, uint32(x.space.size-1))
+	if !ok {
 		return netip.Addr{}, false
 	}
-	x.free.Remove(uint32(position))
-	x.remaining--
+	x.free.Remove(position)
+	return x.space.Address(position), true
+}
+
+// Next returns the next free address from first to last, inclusively, without taking it. The next search begins after
+// it, so that a concurrent caller gets another one. It returns false if none is free.
+func (x *Index) Next(first, last netip.Addr) (netip.Addr, bool) {
+	low, high, ok := x.space.Between(first, last)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	position, ok := x.find(low, high)
+	if !ok {
+		return netip.Addr{}, false
+	}
+	return x.space.Address(position), true
+}
+
+// find returns the next free position from low to high, inclusively, and moves the start of the next search behind it.
+func (x *Index) find(low, high uint32) (uint32, bool) {
+	position := int64(-1)
+	if x.next >= low {
+		position = x.free.NextValue(x.next)
+	}
+	if position < 0 || position > int64(high) {
+		position = x.free.NextValue(low)
+	}
+	if position < 0 || position > int64(high) {
+		return 0, false
+	}
 	x.next = uint32(position) + 1 // after the last range it is 0
-	return x.space.Address(uint32(position)), true
+	return uint32(position), true
 }
 
 // Gives reports whether Next can return an address from first to last.
@@ -97,41 +113,15 @@ func (x *Index) Gives(first, last netip.Addr) bool {
 	return ok
 }
 
-// Next returns the next free address from first to last, inclusively, without taking it. The next search begins after
-// it, so that a concurrent caller gets another one; jump moves the start of the search, and 0 continues after the last
-// one. It returns false if none is free.
-func (x *Index) Next(first, last netip.Addr, jump uint64) (netip.Addr, bool) {
-	low, high, ok := x.space.Between(first, last)
-	if !ok {
-		return netip.Addr{}, false
+// Jump moves the start of the next search between first and last to a place that seed determines.
+func (x *Index) Jump(first, last netip.Addr, seed uint64) {
+	if low, high, ok := x.space.Between(first, last); ok {
+		x.next = low + uint32(seed%(uint64(high-low)+1))
 	}
-	from := x.next
-	if jump > 0 {
-		from = low + uint32(jump%(uint64(high-low)+1))
-	}
-	if from < low || from > high {
-		from = low
-	}
-	position := x.free.NextValue(from)
-	if position < 0 || position > int64(high) {
-		position = x.free.NextValue(low)
-	}
-	if position < 0 || position > int64(high) {
-		return netip.Addr{}, false
-	}
-	x.next = uint32(position) + 1
-	return x.space.Address(uint32(position)), true
 }
 
 // Continue continues the search for a free position where that of another index of the same space was.
 func (x *Index) Continue(from *Index) { x.next = from.next }
-
-// Jump moves the start of the next choice to a place that seed determines.
-func (x *Index) Jump(seed uint64) {
-	if x.space.size > 0 {
-		x.next = uint32(seed % x.space.size)
-	}
-}
 
 // maximumSize is the number of addresses in a subnet that can be selected automatically: positions have 32 bits. The
 // addresses of a larger subnet, such as an IPv6 /64, can still be requested by address.

@@ -123,16 +123,15 @@ type Reconciler struct {
 
 	// mutex is held during a search.
 	mutex sync.Mutex
-	// missing maps owners to allocations with missing holders.
-	missing map[network.Owner]mark
-	// old are those that were held for long at the last look, with the time since when.
-	old map[network.Owner]time.Time
+	// marks are the suspects of the last search.
+	marks map[network.Owner]mark
 }
 
-// mark records when a holder was first missing.
+// mark records what was found about an allocation.
 type mark struct {
-	since, at time.Time
-	reported  bool
+	// since distinguishes the allocation from others of its owner. missing is when its holder was first missing.
+	since, missing time.Time
+	reported       Reason
 }
 
 // New returns a reconciler.
@@ -150,7 +149,7 @@ func New(o Options) *Reconciler {
 	if o.Failed == nil {
 		o.Failed = func(error) {}
 	}
-	return &Reconciler{options: o, missing: map[network.Owner]mark{}}
+	return &Reconciler{options: o, marks: map[network.Owner]mark{}}
 }
 
 // Run searches for leaks once per period until the context ends.
@@ -218,116 +217,74 @@ func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) 
 	return err
 }
 
-// counts has the counts of one search, by kind. A kind is counted when it is needed first.
-type counts struct {
-	census Census
-	made   map[string]Population
-	errs   []error
+// count counts the holders of some kinds. The result lacks kinds that cannot be counted, which is an error only if the census should be
+// able to.
+func (r *Reconciler) count(ctx context.Context, kinds map[string]bool) (living map[string]Population, errs []error) {
+	living = map[string]Population{}
+	for kind := range kinds {
+		if r.options.Census == nil || kind == "" {
+			continue
+		}
+		counted, err := r.options.Census.Count(ctx, kind)
+		if err == nil {
+			living[kind] = counted
+		} else if !errors.Is(err, ErrUncounted) {
+			errs = append(errs, fmt.Errorf("listing the holders of kind %s: %w", kind, err))
+		}
+	}
+	return living, errs
 }
 
-// count returns the count of a kind, or nil.
-func (c *counts) count(ctx context.Context, kind string) Population {
-	if c.census == nil || kind == "" {
-		return nil
+// exists reports whether the holder of an allocation exists, if that is known. A count before the allocation proves nothing.
+func exists(a network.Allocation, living Population) (lives, known bool) {
+	named := a.Holder.Namespace != "" && a.Holder.Name != ""
+	if living == nil || a.Holder.UID == "" && !named || !living.At().After(a.Since) {
+		return false, false
 	}
-	living, tried := c.made[kind]
-	if tried {
-		return living
-	}
-	living, err := c.census.Count(ctx, kind)
-	if err != nil {
-		living = nil
-	}
-	if err != nil && !errors.Is(err, ErrUncounted) {
-		c.errs = append(c.errs, fmt.Errorf("listing the holders of kind %s: %w", kind, err))
-	}
-	c.made[kind] = living
-	return living
+	return living.Has(a.Holder)
 }
-
-// verdict is the result of a count for an allocation.
-type verdict int
-
-const (
-	unknown verdict = iota
-	lives
-	absent
-)
-
-// judge reports whether the holder of an allocation exists. A count before the allocation proves nothing.
-func judge(a network.Allocation, living Population) verdict {
-	if living == nil || a.Holder.UID == "" && !named(a.Holder) || !living.At().After(a.Since) {
-		return unknown
-	}
-	switch is, counted := living.Has(a.Holder); {
-	case !counted:
-		return unknown
-	case is:
-		return lives
-	default:
-		return absent
-	}
-}
-
-func named(h network.Holder) bool { return h.Namespace != "" && h.Name != "" }
 
 // findSuspects finds the suspects. Kinds that cannot be counted are no error.
 func (r *Reconciler) findSuspects(ctx context.Context) ([]Suspect, Summary, error) {
-	now := r.options.Clock.Now()
-	counted, err := r.count(ctx, now)
-	if err != nil {
-		return nil, Summary{}, fmt.Errorf("looking for leaks: %w", err)
-	}
-	var (
-		found   []Suspect
-		summary = Summary{Suspects: map[Reason]int{}}
-		missing = map[network.Owner]mark{}
-		old     = map[network.Owner]time.Time{}
-	)
-	err = r.options.Ledger.All(ctx, func(a network.Allocation) error {
-		if summary.Held++; !r.isEligible(a, now) {
-			return nil
-		}
-		living := counted.made[a.Holder.Kind]
-		switch judge(a, living) {
-		case unknown:
-			summary.Unchecked++
-			if r.options.Oldest > 0 && now.Sub(a.Since) >= r.options.Oldest {
-				found, old[a.Owner] = append(found, Suspect{Allocation: a, Reason: Old, First: !r.old[a.Owner].Equal(a.Since)}), a.Since
-			}
-		case absent:
-			s, m := r.suspect(a, living.At())
-			found, missing[a.Owner] = append(found, s), m
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, Summary{}, fmt.Errorf("looking for leaks: %w", err)
-	}
-	r.missing, r.old = missing, old
-	for _, s := range found {
-		summary.Suspects[s.Reason]++
-	}
-	for _, err := range counted.errs {
-		r.options.Failed(err)
-	}
-	return found, summary, nil
-}
-
-// count counts the holders of each kind that has an eligible allocation.
-func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) {
-	kinds := map[string]bool{}
+	now, kinds := r.options.Clock.Now(), map[string]bool{}
 	err := r.options.Ledger.All(ctx, func(a network.Allocation) error {
 		if r.isEligible(a, now) {
 			kinds[a.Holder.Kind] = true
 		}
 		return nil
 	})
-	counted := &counts{census: r.options.Census, made: map[string]Population{}}
-	for kind := range kinds {
-		counted.count(ctx, kind)
+	living, failures := r.count(ctx, kinds)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return nil, Summary{}, fmt.Errorf("looking for leaks: %w", err)
 	}
-	return counted, errors.Join(err, ctx.Err())
+	var found []Suspect
+	summary, marks := Summary{Suspects: map[Reason]int{}}, map[network.Owner]mark{}
+	err = r.options.Ledger.All(ctx, func(a network.Allocation) error {
+		if summary.Held++; !r.isEligible(a, now) {
+			return nil
+		}
+		lives, known := exists(a, living[a.Holder.Kind])
+		if !known {
+			summary.Unchecked++
+		}
+		m, reason := r.suspect(a, now, living[a.Holder.Kind], known)
+		if lives || reason == "" {
+			return nil
+		}
+		summary.Suspects[reason]++
+		found = append(found, Suspect{Allocation: a, Reason: reason, First: m.reported != reason})
+		m.reported = reason
+		marks[a.Owner] = m
+		return nil
+	})
+	if err != nil {
+		return nil, Summary{}, fmt.Errorf("looking for leaks: %w", err)
+	}
+	r.marks = marks
+	for _, err := range failures {
+		r.options.Failed(err)
+	}
+	return found, summary, nil
 }
 
 // isEligible reports whether an allocation is old enough and no other server manages it. It excludes allocations being
@@ -336,38 +293,46 @@ func (r *Reconciler) isEligible(a network.Allocation, now time.Time) bool {
 	return a.State != network.Releasing && now.Sub(a.Since) >= r.options.Grace && !r.options.Elsewhere(a)
 }
 
-// suspect returns the suspect for an allocation with a holder missing at a time, and its mark.
-func (r *Reconciler) suspect(a network.Allocation, at time.Time) (Suspect, mark) {
-	m, marked := r.missing[a.Owner]
-	if !marked || !m.since.Equal(a.Since) {
-		return Suspect{Allocation: a, Reason: Missing, First: true}, mark{since: a.Since, at: at}
+// suspect returns the reason why an allocation without a known living holder is a suspect, if it is one, and its mark.
+func (r *Reconciler) suspect(a network.Allocation, now time.Time, living Population, known bool) (mark, Reason) {
+	m := r.marks[a.Owner]
+	if !m.since.Equal(a.Since) {
+		m = mark{since: a.Since}
 	}
-	s := Suspect{Allocation: a, Reason: Missing}
-	if at.Sub(m.at) >= r.options.Period {
-		s.Reason, s.First, m.reported = Gone, !m.reported, true
+	switch {
+	case !known && r.options.Oldest > 0 && now.Sub(a.Since) >= r.options.Oldest:
+		m.missing = time.Time{}
+		return m, Old
+	case !known:
+		return m, ""
+	case m.missing.IsZero():
+		m.missing = living.At()
+		return m, Missing
+	case living.At().Sub(m.missing) < r.options.Period:
+		return m, Missing
 	}
-	return s, m
+	return m, Gone
 }
 
 // release releases suspects that are still missing in a new count and in a direct query.
 func (r *Reconciler) release(ctx context.Context, found []Suspect) error {
-	var errs []error
-	last := counts{census: r.options.Census, made: map[string]Population{}}
+	kinds := map[string]bool{}
+	for _, s := range found {
+		if s.Reason == Gone {
+			kinds[s.Allocation.Holder.Kind] = true
+		}
+	}
+	living, errs := r.count(ctx, kinds)
 	for i, s := range found {
-		if s.Reason != Gone {
-			continue
-		}
 		a := s.Allocation
-		if judge(a, last.count(ctx, a.Holder.Kind)) != absent {
+		lives, known := exists(a, living[a.Holder.Kind])
+		if s.Reason != Gone || lives || !known {
 			continue
 		}
-		alive, err := r.options.Census.Lives(ctx, a.Holder)
-		if err == nil && !alive {
-			if err = r.options.Release(ctx, a.Owner, a.Since); err == nil {
-				found[i].Freed = true
-				delete(r.missing, a.Owner)
-				continue
-			}
+		lives, err := r.options.Census.Lives(ctx, a.Holder)
+		if err == nil && !lives {
+			err = r.options.Release(ctx, a.Owner, a.Since)
+			found[i].Freed = err == nil
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("releasing the allocations of %s: %w", a.Owner, err))
@@ -376,5 +341,5 @@ func (r *Reconciler) release(ctx context.Context, found []Suspect) error {
 			break
 		}
 	}
-	return errors.Join(append(errs, last.errs...)...)
+	return errors.Join(errs...)
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"go4.org/netipx"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
@@ -74,8 +76,9 @@ func (c *choice) jump() {
 	seed := maphash.String(seed, c.in.Owner.Key+"/"+c.Server()+strconv.Itoa(c.attempt))
 	c.hints.mutex.Lock()
 	defer c.hints.mutex.Unlock()
-	for _, index := range c.pool.indexes {
-		index.Jump(seed)
+	for i, index := range c.pool.indexes {
+		addresses := netipx.RangeOfPrefix(c.pool.Subnets[i].Prefix)
+		index.Jump(addresses.From(), addresses.To(), seed)
 	}
 	if c.pool.LastVLAN > 0 {
 		c.hints.trunk(c.in.Trunk).Jump(c.pool.FirstVLAN, c.pool.LastVLAN, seed)

@@ -365,11 +365,10 @@ func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr
 	if at < 0 || !of.indexes[at].Gives(first, last) {
 		return netip.Addr{}, fmt.Errorf("%w: the pool %s chooses no addresses of %s", network.ErrOutside, name, within)
 	}
-	var jump uint64
 	if attempt > 0 && l.Shared() {
-		jump = maphash.String(seed, name+"/"+strconv.Itoa(attempt))
+		of.indexes[at].Jump(first, last, maphash.String(seed, name+"/"+strconv.Itoa(attempt)))
 	}
-	address, ok := of.indexes[at].Next(first, last, jump)
+	address, ok := of.indexes[at].Next(first, last)
 	if !ok {
 		return address, noAddress(name, within)
 	}

@@ -42,17 +42,6 @@ var ErrDuplicateKey = errors.New("a row is changed twice in one commit")
 // CheckDistinct returns ErrDuplicateKey if two changes concern the same row. Every store calls it before a commit, because the
 // result of such changes would depend on the store.
 func CheckDistinct(changes []Change) error {
-	const few = 16 // there are no more in an allocation, and they are compared sooner than entered in a table
-	if len(changes) <= few {
-		for i := range changes {
-			for j := range i {
-				if changes[i].Key == changes[j].Key {
-					return ErrDuplicateKey
-				}
-			}
-		}
-		return nil
-	}
 	seen := make(map[string]struct{}, len(changes))
 	for i := range changes {
 		seen[changes[i].Key] = struct{}{}

@@ -343,8 +343,8 @@ func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (
 	if err := c.proceed(); err != nil {
 		return false, err
 	}
-	_, err = c.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-		if !sameAllocation(*found, a) || found.State != network.Releasing {
+	_, err = c.update(ctx, a, func(found *network.Allocation) error {
+		if found.State != network.Releasing {
 			return network.ErrNotHeld
 		}
 		found.State, found.Worker, found.Binding, found.Holder, found.Answered = network.Intended, c.ledger.Server(), network.Binding{}, in.Holder, false
@@ -411,10 +411,10 @@ func (c *call) preempt(ctx context.Context, held network.Allocation, address net
 		if !slices.Contains(a.Addresses, address) || a.Pool != held.Pool {
 			return network.ErrNotHeld
 		}
-		if a.State == network.Releasing {
-			return nil
+		if a.State != network.Releasing {
+			c.markReleasing(a)
 		}
-		return markReleasing(c.ledger.Server())(a)
+		return nil
 	})
 	if errors.Is(err, network.ErrNotHeld) {
 		return nil

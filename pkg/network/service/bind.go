@@ -38,7 +38,7 @@ func (c *call) bindAll(ctx context.Context) error {
 	group.Wait()
 	err := errors.Join(problems...)
 	if err == nil && len(c.all) > 1 {
-		err = c.completeAll(ctx)
+		err = c.completeAll(ctx, c.all)
 	}
 	if err == nil {
 		return nil
@@ -165,8 +165,8 @@ func (s *Service) becomeWorker(ctx context.Context, a network.Allocation, binds 
 	if a.Worker == s.ledger.Server() && !extends {
 		return a, earlier, of, nil
 	}
-	now, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-		if !sameAllocation(*found, a) || found.State == network.Releasing {
+	now, err = s.update(ctx, a, func(found *network.Allocation) error {
+		if found.State == network.Releasing {
 			return errReleased
 		}
 		if found.Worker != a.Worker {
@@ -214,8 +214,13 @@ func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now 
 // minimumLease is the rest of the lease that a cloud call requires at its start.
 const minimumLease = time.Second
 
-// callCloud makes a call in its turn. It checks the lease directly before the call, and the call ends before the lease.
-func (s *Service) callCloud(ctx context.Context, p *turn, do func(ctx context.Context) error) error {
+// callCloud calls a cloud in the turn p, or in a new one if that belongs to another cloud. It checks the lease directly before the call, and
+// the call ends before the lease.
+func (s *Service) callCloud(ctx context.Context, of Cloud, p *turn, do func(ctx context.Context) error) error {
+	if p == nil || p.limiter != of.Limiter {
+		p.cancel()
+		p = of.Limiter.enqueue(false)
+	}
 	return p.do(ctx, func() error {
 		left := s.ledger.Lease()
 		if left < minimumLease {
@@ -229,7 +234,7 @@ func (s *Service) callCloud(ctx context.Context, p *turn, do func(ctx context.Co
 
 // callBind calls the cloud.
 func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *turn) (binding network.Binding, err error) {
-	err = s.callCloud(ctx, of.turnOf(p), func(ctx context.Context) error {
+	err = s.callCloud(ctx, of, p, func(ctx context.Context) error {
 		ctx, cancel, err := s.callDeadline(ctx, &a, of)
 		if err != nil {
 			return err
@@ -249,15 +254,6 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 		return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
 	}
 	return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
-}
-
-// turnOf returns a place in the queue of the cloud: the turn p if it belongs to this cloud.
-func (b Cloud) turnOf(p *turn) *turn {
-	if p != nil && p.limiter == b.Limiter {
-		return p
-	}
-	p.cancel()
-	return b.Limiter.enqueue(false)
 }
 
 // outcome is the result of a cloud call, with the time until which earlier calls may still take effect.
@@ -294,10 +290,7 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 		o.earlier = time.Time{}
 	}
 	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
-		recorded, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-			if !sameAllocation(*found, a) {
-				return network.ErrNotHeld
-			}
+		recorded, err := s.update(ctx, a, func(found *network.Allocation) error {
 			alone := found.State == network.Intended && state == network.Bound
 			if err := applyOutcome(found, o, state); err != nil {
 				return err
@@ -335,8 +328,8 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 
 // recordOutcome records in the row of a release that a binding call has ended, with its result.
 func (s *Service) recordOutcome(ctx context.Context, a network.Allocation, o outcome) {
-	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-		if sameAllocation(*found, a) && found.State == network.Releasing {
+	released, err := s.update(ctx, a, func(found *network.Allocation) error {
+		if found.State == network.Releasing {
 			found.BindUntil, found.Binding = o.earlier, o.binding
 			found.Binding.Addresses = nil // they do not belong to its resources
 		}
@@ -399,26 +392,13 @@ func (s *Service) finishReleasesOf(ctx context.Context, a network.Allocation, ad
 	return ctx.Err()
 }
 
-// completeAll marks all allocations of a request as bound, beginning with the first.
-func (c *call) completeAll(ctx context.Context) error {
-	after, err := c.completeOf(ctx, c.all)
-	if err != nil {
-		return err
-	}
-	for i, a := range c.all {
-		if at := slices.IndexFunc(after, func(b network.Allocation) bool { return b.Owner == a.Owner }); at >= 0 {
-			c.all[i] = after[at]
-		}
-	}
-	return nil
-}
-
-// completeOf marks the intended allocations as bound.
-func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]network.Allocation, error) {
+// completeAll marks the intended ones of a request's allocations as bound, beginning with the first.
+func (s *Service) completeAll(ctx context.Context, all []network.Allocation) error {
 	var owners []network.Owner
-	for _, a := range all {
+	var places []int
+	for i, a := range all {
 		if a.State == network.Intended {
-			owners = append(owners, a.Owner)
+			owners, places = append(owners, a.Owner), append(places, i)
 		}
 	}
 	after, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error {
@@ -428,9 +408,12 @@ func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]n
 		return applyOutcome(a, outcome{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
 	}, owners...)
 	if errors.Is(err, network.ErrNotHeld) {
-		err = errReleased // another server has released it, and unbinds it
+		return errReleased // another server has released it, and unbinds it
 	}
-	return after, err
+	for i, place := range places {
+		all[place] = after[i]
+	}
+	return err
 }
 
 // rollbackLimit limits the time to record a rollback.
@@ -441,52 +424,45 @@ const rollbackLimit = 10 * time.Second
 func (c *call) undoAll(ctx context.Context, problems []error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
 	defer cancel()
-	var undone, unsent []network.Allocation
+	var undone, unsent []int
 	for i, a := range c.all {
+		sent := !errors.Is(problems[i], network.ErrNotSent)
 		switch {
-		case !errors.Is(problems[i], network.ErrNotSent):
-			if c.fresh[i] || a.State == network.Intended {
-				undone = append(undone, a)
-			}
-		case c.fresh[i]:
-			unsent = append(unsent, a)
-		case len(c.all) > 1:
-			undone = append(undone, a)
+		case sent && (c.fresh[i] || a.State == network.Intended), !sent && !c.fresh[i] && len(c.all) > 1:
+			undone = append(undone, i)
+		case !sent && c.fresh[i]:
+			unsent = append(unsent, i)
 		}
 	}
-	for _, a := range undone {
-		refused := errors.Is(problems[indexOf(c.all, a)], network.ErrRefused)
-		if err := c.undo(ctx, a, refused && c.fresh[indexOf(c.all, a)]); err != nil {
-			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+	for _, i := range undone {
+		if err := c.undo(ctx, c.all[i], c.fresh[i] && errors.Is(problems[i], network.ErrRefused)); err != nil {
+			c.options.Report(c.all[i].Owner, fmt.Errorf("undoing an allocation: %w", err))
 			return
 		}
 	}
-	for _, a := range unsent {
-		pool, _ := c.pool(a.Pool)
-		rest := time.Duration(0)
+	for _, i := range unsent {
+		pool, _ := c.pool(c.all[i].Pool)
+		quarantine := time.Duration(0)
 		if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) {
-			rest = pool.Quarantine // the owner before may use it still
+			quarantine = pool.Quarantine // the previous owner may still use it
 		}
-		if err := c.deleteUnchanged(ctx, a, rest); err != nil {
-			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+		if err := c.deleteUnchanged(ctx, c.all[i], quarantine); err != nil {
+			c.options.Report(c.all[i].Owner, fmt.Errorf("undoing an allocation: %w", err))
 		}
 	}
-}
-
-func indexOf(all []network.Allocation, a network.Allocation) int {
-	return slices.IndexFunc(all, func(b network.Allocation) bool { return b.Owner == a.Owner })
 }
 
 // undo releases an allocation of a request that failed. A call that was refused has no effect later.
 func (s *Service) undo(ctx context.Context, a network.Allocation, refused bool) error {
-	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-		if !sameAllocation(*found, a) || a.State == network.Intended && found.State == network.Bound {
+	released, err := s.update(ctx, a, func(found *network.Allocation) error {
+		if a.State == network.Intended && found.State == network.Bound {
 			return network.ErrNotHeld // another server has bound it, and returned it to its caller
 		}
 		if refused {
 			found.BindUntil = time.Time{}
 		}
-		return markReleasing(s.ledger.Server())(found)
+		s.markReleasing(found)
+		return nil
 	})
 	if errors.Is(err, network.ErrNotHeld) {
 		return nil
@@ -508,8 +484,8 @@ func (c *call) leaveIntents(ctx context.Context) {
 		if a.State != network.Intended {
 			continue
 		}
-		_, err := c.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-			if sameAllocation(*found, a) && found.State == network.Intended && found.Worker == c.ledger.Server() {
+		_, err := c.update(ctx, a, func(found *network.Allocation) error {
+			if found.State == network.Intended && found.Worker == c.ledger.Server() {
 				found.Worker = ""
 			}
 			return nil
@@ -553,15 +529,15 @@ func (s *Service) becomeReleaser(ctx context.Context, a network.Allocation) erro
 	if alive {
 		return fmt.Errorf("%w: another server is releasing it", network.ErrUnavailable)
 	}
-	_, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-		if !sameAllocation(*found, a) || found.Worker != a.Worker {
-			return fmt.Errorf("%w: another server has changed it", network.ErrUnavailable)
+	_, err = s.update(ctx, a, func(found *network.Allocation) error {
+		if found.Worker != a.Worker {
+			return network.ErrNotHeld
 		}
 		found.Worker = s.ledger.Server()
 		return nil
 	})
 	if errors.Is(err, network.ErrNotHeld) {
-		return nil
+		return fmt.Errorf("%w: another server has changed it", network.ErrUnavailable)
 	}
 	return err
 }
@@ -573,7 +549,7 @@ func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *tur
 		p.cancel()
 		return err
 	}
-	return s.callCloud(ctx, of.turnOf(p), func(ctx context.Context) error {
+	return s.callCloud(ctx, of, p, func(ctx context.Context) error {
 		if is, err := so(); is || err != nil {
 			return err
 		}

@@ -284,56 +284,52 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 		if err != nil {
 			return err
 		}
-		again, err = r.act(ctx, a, starting)
-		return err
+		do, when, err := r.plan(ctx, a, starting)
+		switch {
+		case err != nil:
+			return err
+		case do == wait:
+			again = max(when.Sub(r.options.Clock.Now()), time.Millisecond)
+			return nil
+		case do == undo:
+			return r.rollBack(ctx, a)
+		case do == unbind && !r.track(a, true):
+			return nil
+		case do == unbind:
+			if err := r.finishRelease(ctx, a, r.releaseTurn(a)); err != nil {
+				return err
+			}
+		}
+		r.untrack(owner)
+		return nil
 	})
 	return again, err
 }
 
-// act performs the transition (transitions.go) that an allocation needs.
-func (r *reconciler) act(ctx context.Context, a network.Allocation, starting bool) (again time.Duration, err error) {
-	do, when, err := r.plan(ctx, a, starting)
-	if err != nil {
-		return 0, err
-	}
-	switch do {
-	case nothing:
-		r.untrack(a.Owner)
-	case wait:
-		return max(when.Sub(r.options.Clock.Now()), time.Millisecond), nil
-	case undo:
-		return 0, r.rollBack(ctx, a)
-	case unbind:
-		if known := r.track(a, true); !known {
-			return 0, nil
-		}
-		err := r.finishRelease(ctx, a, r.releaseTurn(a))
-		if err != nil {
-			return 0, err
-		}
-		r.untrack(a.Owner)
-	}
-	return 0, nil
-}
-
-// plan returns the next action for an allocation.
+// plan returns the next action (transitions.go) for an allocation that no request of this process handles, and for wait the time of the next
+// check. At the start of the server, no intent waits for its owner.
 func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bool) (action, time.Time, error) {
-	own := a.Worker == r.ledger.Server()
-	owned := own
-	if !owned {
-		alive, err := r.ledger.Alive(ctx, a.Worker)
-		if err != nil {
-			return nothing, time.Time{}, err
+	now, own := r.options.Clock.Now(), a.Worker == r.ledger.Server()
+	if !own {
+		if alive, err := r.ledger.Alive(ctx, a.Worker); err != nil || alive && a.State != network.Bound {
+			return wait, now.Add(workerCheck), err
 		}
-		owned = !alive
 	}
+	// The owner may ask again until all its requests have ended.
+	abandoned := a.Since.Add(2*r.options.Budget + time.Minute)
 	retried := !starting && (own || a.Worker == "") && !a.Since.Before(r.started)
-	do, when := next(a, owned, retried, r.options.Clock.Now(), r.abandoned())
-	return do, when, nil
+	switch {
+	case a.State == network.Bound:
+		return nothing, time.Time{}, nil
+	case a.State == network.Releasing && a.BindUntil.After(now):
+		return wait, a.BindUntil, nil
+	case a.State == network.Releasing:
+		return unbind, time.Time{}, nil
+	case retried && abandoned.After(now):
+		return wait, abandoned, nil
+	}
+	return undo, time.Time{}, nil
 }
-
-// abandoned returns the age at which an intent counts as abandoned by its owner and all requests.
-func (r *reconciler) abandoned() time.Duration { return 2*r.options.Budget + time.Minute }
 
 // releaseTurn returns a place among the releases that wait for the limiter of a cloud.
 func (r *reconciler) releaseTurn(a network.Allocation) *turn {
@@ -348,7 +344,7 @@ func (r *reconciler) releaseTurn(a network.Allocation) *turn {
 // It calls no cloud.
 func (r *reconciler) scan(ctx context.Context, starting bool) error {
 	var ended []network.Owner
-	waiting := map[string]int{}
+	waiting, reasons := map[string]int{}, map[string]error{}
 	err := r.ledger.Unfinished(ctx, func(a network.Allocation) error {
 		if _, served := r.active.Load().pools[a.Pool]; !served {
 			return nil // by another server
@@ -358,6 +354,7 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 				r.enqueue(r.queueOf(a), a.Owner)
 			} else {
 				waiting[a.Cloud]++ // all of them are reported together
+				_, reasons[a.Cloud] = r.backend(a)
 			}
 			return nil
 		}
@@ -374,8 +371,7 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 		return fmt.Errorf("reading unfinished allocations: %w", err)
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
-		_, err := r.backend(network.Allocation{Cloud: cloud, Pool: r.anyPool()})
-		r.options.Report(network.Owner{}, fmt.Errorf("releases wait for their cloud (%d): %w", waiting[cloud], err))
+		r.options.Report(network.Owner{}, fmt.Errorf("releases wait for their cloud (%d): %w", waiting[cloud], reasons[cloud]))
 	}
 	var group errgroup.Group
 	group.SetLimit(maximumRollbacks)
@@ -394,13 +390,6 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 // maximumRollbacks limits how many intents are rolled back at a time: stores commit several with one flush.
 const maximumRollbacks = 16
 
-func (r *reconciler) anyPool() string {
-	for name := range r.active.Load().pools {
-		return name
-	}
-	return ""
-}
-
 // rollBack releases an intent of a request that has ended without an answer. If the first allocation of the request is
 // bound, the request was about to be answered, and the intent is completed.
 func (r *reconciler) rollBack(ctx context.Context, a network.Allocation) error {
@@ -409,8 +398,7 @@ func (r *reconciler) rollBack(ctx context.Context, a network.Allocation) error {
 		return err
 	}
 	if completed {
-		_, err := r.completeOf(ctx, []network.Allocation{a})
-		return err
+		return r.completeAll(ctx, []network.Allocation{a})
 	}
 	a, _, of, err := r.becomeWorker(ctx, a, false)
 	switch {

@@ -283,8 +283,8 @@ func (s *Service) MarkAnswered(ctx context.Context, of network.Allocation) error
 	if of.Answered {
 		return nil
 	}
-	_, err := s.ledger.Update(ctx, of.Owner, func(a *network.Allocation) error {
-		if a.State == network.Releasing || a.Generation != of.Generation {
+	_, err := s.update(ctx, of, func(a *network.Allocation) error {
+		if a.State == network.Releasing {
 			return network.ErrNotHeld
 		}
 		a.Answered = true
@@ -371,7 +371,7 @@ func (s *Service) Unclaim(ctx context.Context, owner network.Owner, change func(
 			return errHeld
 		}
 		if over {
-			return markReleasing(s.ledger.Server())(a)
+			s.markReleasing(a)
 		}
 		return nil
 	})

@@ -5,6 +5,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -40,25 +41,6 @@ const (
 	unbind
 )
 
-// next returns the next action for an allocation that no request of this process handles, and for wait the time of the
-// next check. owned reports that its worker is this process or has lost its lease, and retried that its owner may ask
-// again until it counts as abandoned.
-func next(a network.Allocation, owned, retried bool, now time.Time, abandoned time.Duration) (action, time.Time) {
-	switch {
-	case a.State == network.Bound:
-		return nothing, time.Time{}
-	case !owned:
-		return wait, now.Add(workerCheck)
-	case a.State == network.Releasing && a.BindUntil.After(now):
-		return wait, a.BindUntil
-	case a.State == network.Releasing:
-		return unbind, time.Time{}
-	case retried && a.Since.Add(abandoned).After(now):
-		return wait, a.Since.Add(abandoned)
-	}
-	return undo, time.Time{}
-}
-
 // workerCheck is the interval between checks of another server's work. It can be long, because the end of a lease is
 // noticed at once.
 const workerCheck = time.Minute
@@ -76,12 +58,19 @@ func permanent(err error) bool {
 	return errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent)
 }
 
+// update changes an allocation. The error wraps network.ErrNotHeld if the owner has none any more, or another one.
+func (s *Service) update(ctx context.Context, a network.Allocation, change func(found *network.Allocation) error) (network.Allocation, error) {
+	return s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) {
+			return network.ErrNotHeld
+		}
+		return change(found)
+	})
+}
+
 // markReleasing changes intended or bound to releasing.
-func markReleasing(worker string) func(*network.Allocation) error {
-	return func(a *network.Allocation) error {
-		a.State, a.Worker = network.Releasing, worker
-		return nil
-	}
+func (s *Service) markReleasing(a *network.Allocation) {
+	a.State, a.Worker = network.Releasing, s.ledger.Server()
 }
 
 // sameAllocation reports whether two readings are of the same allocation. Rows of older versions have no generation.
