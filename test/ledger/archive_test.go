@@ -34,17 +34,17 @@ var _ = Describe("the archive of a ledger on etcd", func() {
 			Expect(err).NotTo(HaveOccurred(), "allocation %d", i)
 		}
 		var text, again bytes.Buffer
-		done, err := archive.Export(ctx, from, &text, archive.ExportOptions{})
+		done, err := archive.Export(ctx, from, &text, nil)
 		Expect(err).NotTo(HaveOccurred(), "exporting")
 		Expect(done.Allocations).To(Equal(count), "exported allocations")
 		Expect(done.Even).To(BeTrue(), "the export is consistent")
 
 		into := func() (ledger.Store, error) { return to, nil }
-		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()), nil)
+		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()))
 		Expect(err).NotTo(HaveOccurred(), "importing")
-		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()), nil)
+		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()))
 		Expect(err).To(MatchError(archive.ErrNotEmpty), "importing a second time")
-		_, err = archive.Export(ctx, to, &again, archive.ExportOptions{})
+		_, err = archive.Export(ctx, to, &again, nil)
 		Expect(err).NotTo(HaveOccurred(), "exporting the imported ledger")
 		Expect(again.String()).To(Equal(text.String()), "the export of the imported ledger")
 

@@ -296,7 +296,6 @@ type meter struct {
 	streams *Streams
 	what    string
 	began   time.Time
-	said    time.Time
 	written bool
 }
 
@@ -308,22 +307,9 @@ func newMeter(s *Streams, what string) *meter {
 }
 
 // step displays the progress.
-func (p *meter) step(done, of int) { p.show("%d of %d %ss", done, of, p.what) }
-
-// count displays the progress of work with an unknown total.
-func (p *meter) count(done int) { p.counted("", done) }
-
-// counted works like count, with a word for the completed work.
-func (p *meter) counted(how string, done int) {
-	if time.Since(p.said) >= patience/4 {
-		p.said = time.Now()
-		p.show("%s", strings.TrimSpace(fmt.Sprintf("%s %d %ss", how, done, p.what)))
-	}
-}
-
-func (p *meter) show(format string, arguments ...any) {
+func (p *meter) step(done, of int) {
 	if p.streams.ErrInteractive && os.Getenv("TERM") != "dumb" && time.Since(p.began) >= patience {
-		fmt.Fprintf(p.streams.Err, emptyLine+format, arguments...)
+		fmt.Fprintf(p.streams.Err, emptyLine+"%d of %d %ss", done, of, p.what)
 		p.written = true
 	}
 }

@@ -257,11 +257,11 @@ func (a *ledgerAccess) search(ctx context.Context, q ledger.Query, each func(led
 	return nil
 }
 
-func (a *ledgerAccess) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+func (a *ledgerAccess) verify(ctx context.Context) (*ledger.Report, error) {
 	if a.export != nil {
-		return archive.Verify(ctx, a.export, progress)
+		return archive.Verify(ctx, a.export)
 	}
-	return ledger.Verify(ctx, a.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
+	return ledger.Verify(ctx, a.store, ledger.VerifyOptions{Now: time.Now()})
 }
 
 // release returns the allocation, and whether it is released; otherwise the server releases it at its start.
@@ -319,14 +319,13 @@ func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, le
 	if a.export != nil {
 		return errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
 	}
-	progress := newMeter(s, "row")
-	options := archive.ExportOptions{Progress: progress.count}
+	var left func(*ledger.BrokenRow)
 	if leaveOut {
-		options.Broken = func(b *ledger.BrokenRow) { fmt.Fprintf(s.Err, "left out: the row %s: %s\n", b.Key, b.Err) }
+		left = func(b *ledger.BrokenRow) { fmt.Fprintf(s.Err, "left out: the row %s: %s\n", b.Key, b.Err) }
 	}
 	var done archive.Exported
 	write := func(out io.Writer) (err error) {
-		done, err = archive.Export(ctx, a.store, out, options)
+		done, err = archive.Export(ctx, a.store, out, left)
 		return err
 	}
 	if file == "" {
@@ -334,7 +333,6 @@ func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, le
 	} else {
 		err = streamFile(file, write)
 	}
-	progress.done()
 	if err != nil {
 		return err
 	}
@@ -412,15 +410,13 @@ func (f *ledgerFlags) importFrom(ctx context.Context, s *Streams, file string) (
 			err = errors.Join(err, k.close())
 		}
 	}()
-	progress := newMeter(s, "line")
 	into := func() (ledger.Store, error) {
 		if k, err = f.open(ctx, s, creates); err != nil {
 			return nil, err
 		}
 		return k.store, nil
 	}
-	done, err := archive.Import(ctx, into, in, progress.counted)
-	progress.done()
+	done, err := archive.Import(ctx, into, in)
 	switch {
 	case errors.Is(err, archive.ErrNotEmpty):
 		return fmt.Errorf("%w: name an empty one", err)

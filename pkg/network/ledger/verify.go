@@ -38,8 +38,6 @@ type VerifyOptions struct {
 	Now time.Time
 	// Maximum limits the reported faults. Default 10,000.
 	Maximum int
-	// Progress is called periodically with the number of rows read; it may be nil.
-	Progress func(rows int)
 }
 
 // Report is the result of Verify.
@@ -85,7 +83,6 @@ type verifier struct {
 	// resources has the resources that rows of owners list, and those that have a row, by key.
 	resources map[string]*resource
 	quotas    tally
-	read      int
 	// uncounted reports that the counts of quotas are not known, because the row of an owner cannot be read.
 	uncounted bool
 }
@@ -136,9 +133,6 @@ func (v *verifier) checkFormat(ctx context.Context, store Store) error {
 
 // row checks one row by itself, and records the owners of resources.
 func (v *verifier) row(key, value []byte) error {
-	if v.read++; v.Progress != nil && v.read%4096 == 0 {
-		v.Progress(v.read)
-	}
 	if string(key) == keyFormat {
 		return nil
 	}

@@ -161,11 +161,11 @@ const corrected = " (an import corrects it)"
 func rewrite(t *testing.T, store ledger.Store) ledger.Store {
 	t.Helper()
 	var text bytes.Buffer
-	if _, err := archive.Export(t.Context(), store, &text, archive.ExportOptions{}); err != nil {
+	if _, err := archive.Export(t.Context(), store, &text, nil); err != nil {
 		t.Fatal(err)
 	}
 	into := memory.Open(t)
-	if _, err := archive.Import(t.Context(), func() (ledger.Store, error) { return into, nil }, &text, nil); err != nil {
+	if _, err := archive.Import(t.Context(), func() (ledger.Store, error) { return into, nil }, &text); err != nil {
 		t.Fatal(err)
 	}
 	return into

@@ -78,16 +78,11 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 		}
 		return nil
 	}
-	seen := map[network.Owner]bool{}
 	for i, r := range requests {
 		pool, err := s.pool(r.Pool)
 		if err != nil || pool.retired {
 			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
 		}
-		if seen[r.Owner] {
-			return nil, fmt.Errorf("the request has two allocations for the owner %s", r.Owner)
-		}
-		seen[r.Owner] = true
 		if r.Arrived.IsZero() {
 			c.requests[i].Arrived = now
 		}
@@ -254,7 +249,7 @@ func (c *call) reserve(ctx context.Context) error {
 			again, err = c.finishReleases(ctx)
 		}
 		if err != nil || !again {
-			return c.exhausted.note(err)
+			return c.noteExhausted(err)
 		}
 		if err := c.sleep(ctx, time.Millisecond<<attempt); err != nil {
 			return err

@@ -96,7 +96,7 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 		in.BindUntil = bindUntil(c.options.Clock.Now(), pool.Settle)
 	}
 	replaced, _, err := c.ledger.Reserve(ctx, in)
-	return replaced, c.exhausted.note(err)
+	return replaced, c.noteExhausted(err)
 }
 
 // bindOnce calls the cloud once, unless it is known to have the allocation, and records the result. For a fresh
@@ -244,7 +244,7 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 		return err
 	})
 	if errors.Is(err, network.ErrExhausted) {
-		s.exhausted.count(Exhaustion{a.Pool, network.OfCloud})
+		s.countExhausted(Exhaustion{a.Pool, network.OfCloud})
 	}
 	after := requestedPause(err)
 	switch {

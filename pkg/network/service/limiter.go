@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -36,9 +37,10 @@ type Limiter struct {
 	name  string
 	limit Limit
 	clock clock.Clock
-	// bucket and slots limit the rate and the concurrent calls; nil means no limit.
-	bucket *rate.Limiter
-	slots  *semaphore.Weighted
+	// bucket limits the rate, and slots the concurrent calls to a number, parallel.
+	bucket   *rate.Limiter
+	slots    *semaphore.Weighted
+	parallel int
 	// head is held by the next call. Only a limited number of calls of each kind wait for it at a time, which defines
 	// the share of each kind: calls for allocations are more frequent than releases.
 	head, binds, unbinds *semaphore.Weighted
@@ -48,10 +50,8 @@ type Limiter struct {
 	waitingBinds, waitingUnbinds, running int
 	// typical is the moving average of the duration of calls; 0 before the first call.
 	typical time.Duration
-	// pausedUntil is the end of the pause that the cloud requested; afterPause means that tokens saved during the pause must
-	// not be spent at once.
+	// pausedUntil is the end of the pause that the cloud requested.
 	pausedUntil time.Time
-	afterPause  bool
 	// lastRetry is the time at which the last rejected caller is expected again.
 	lastRetry time.Time
 }
@@ -68,15 +68,18 @@ const (
 
 // NewLimiter returns the limiter of the cloud with a name.
 func NewLimiter(name string, limit Limit, c clock.Clock) *Limiter {
-	l := &Limiter{name: name, limit: limit, clock: c, head: semaphore.NewWeighted(1)}
-	l.binds, l.unbinds = semaphore.NewWeighted(releaseShare-1), semaphore.NewWeighted(1)
+	parallel := limit.Parallel
+	if parallel == 0 {
+		parallel = math.MaxInt
+	}
+	bucket := rate.NewLimiter(rate.Inf, 1)
 	if limit.Rate > 0 {
-		l.bucket = rate.NewLimiter(rate.Limit(limit.Rate), max(1, limit.Burst))
+		bucket = rate.NewLimiter(rate.Limit(limit.Rate), max(1, limit.Burst))
 	}
-	if limit.Parallel > 0 {
-		l.slots = semaphore.NewWeighted(int64(limit.Parallel))
+	return &Limiter{
+		name: name, limit: limit, clock: c, bucket: bucket, slots: semaphore.NewWeighted(int64(parallel)), parallel: parallel,
+		head: semaphore.NewWeighted(1), binds: semaphore.NewWeighted(releaseShare - 1), unbinds: semaphore.NewWeighted(1),
 	}
-	return l
 }
 
 // Limit returns the limits.
@@ -103,9 +106,6 @@ func (l *Limiter) Load() Load {
 // not full. Otherwise it returns a *network.Busy.
 func (l *Limiter) admit(n int, deadline time.Time) ([]*turn, error) {
 	turns := make([]*turn, n)
-	if l == nil {
-		return turns, nil
-	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	now := l.clock.Now()
@@ -140,18 +140,10 @@ func (l *Limiter) enqueue(release bool) *turn {
 func (l *Limiter) estimate(now time.Time, ahead int) time.Duration {
 	wait := max(0, l.pausedUntil.Sub(now))
 	ahead += min(l.waitingUnbinds, ahead/releaseShare)
-	if l.bucket != nil {
-		tokens := l.bucket.TokensAt(now)
-		if l.afterPause {
-			tokens = min(1, tokens)
-		}
-		if missing := float64(ahead+1) - tokens; missing > 0 {
-			wait += time.Duration(missing / l.limit.Rate * float64(time.Second))
-		}
+	if missing := float64(ahead+1) - l.bucket.TokensAt(now); missing > 0 {
+		wait += time.Duration(missing / float64(l.bucket.Limit()) * float64(time.Second))
 	}
-	if l.limit.Parallel > 0 {
-		wait = max(wait, time.Duration((l.running+ahead)/l.limit.Parallel)*l.typical)
-	}
+	wait = max(wait, time.Duration((l.running+ahead)/l.parallel)*l.typical)
 	if l.running > 0 || l.waitingBinds > 0 {
 		wait += l.typical
 	}
@@ -167,10 +159,7 @@ const (
 // retryAfter returns the time after which a refused call should return: after all other refused calls, at the current
 // rate.
 func (l *Limiter) retryAfter(now time.Time, late time.Duration, n int) time.Duration {
-	slot := l.typical / time.Duration(max(1, l.limit.Parallel))
-	if l.bucket != nil {
-		slot = max(slot, time.Duration(float64(time.Second)/l.limit.Rate))
-	}
+	slot := max(l.typical/time.Duration(l.parallel), time.Duration(float64(time.Second)/float64(l.bucket.Limit())))
 	if due := now.Add(late); l.lastRetry.Before(due) {
 		l.lastRetry = due
 	}
@@ -188,15 +177,6 @@ func (l *Limiter) delay() time.Duration {
 	now := l.clock.Now()
 	if closed := l.pausedUntil.Sub(now); closed > 0 {
 		return closed
-	}
-	if l.bucket == nil {
-		return 0
-	}
-	if l.afterPause {
-		l.afterPause = false
-		if saved := int(l.bucket.TokensAt(now)); saved > 1 {
-			l.bucket.AllowN(now, saved-1)
-		}
 	}
 	r := l.bucket.ReserveN(now, 1)
 	pause := r.DelayFrom(now)
@@ -242,23 +222,14 @@ func (p *turn) wait(ctx context.Context) error {
 	}
 	defer l.head.Release(1)
 	defer p.share.Release(1) // first, so that the next one of the kind is queued after the others
-	if l.slots != nil {
-		if err := l.slots.Acquire(ctx, 1); err != nil {
-			return err
-		}
+	if err := l.slots.Acquire(ctx, 1); err != nil {
+		return err
 	}
 	if err := l.waitForRate(ctx); err != nil {
-		l.releaseSlot()
+		l.slots.Release(1)
 		return err
 	}
 	return nil
-}
-
-// releaseSlot releases the slot of a call.
-func (l *Limiter) releaseSlot() {
-	if l.slots != nil {
-		l.slots.Release(1)
-	}
 }
 
 // do makes the call when its turn comes. If the cloud requests a pause and the context lasts longer, it is made again
@@ -272,7 +243,7 @@ func (p *turn) do(ctx context.Context, call func() error) error {
 	if p.cancel(); err != nil {
 		return fmt.Errorf("%w: the call of %s was not made in time: %w", network.ErrUnavailable, l.name, err)
 	}
-	defer l.releaseSlot()
+	defer l.slots.Release(1)
 	l.addRunning(1)
 	defer l.addRunning(-1)
 	for {
@@ -308,8 +279,11 @@ func (l *Limiter) observe(began time.Time, err error) time.Duration {
 	}
 	l.typical += (took - l.typical) / weight
 	after := requestedPause(err)
-	if after > 0 && now.Add(after).After(l.pausedUntil) {
-		l.pausedUntil, l.afterPause = now.Add(after), true
+	if end := now.Add(after); after > 0 && end.After(l.pausedUntil) {
+		l.pausedUntil = end
+		if saved := int(l.bucket.TokensAt(end)); saved > 1 {
+			l.bucket.AllowN(end, saved-1) // otherwise many calls would follow the pause at once
+		}
 	}
 	return after
 }

@@ -87,8 +87,11 @@ type Service struct {
 	work       workers
 	reconciler reconciler
 	// started is when this process began to work.
-	started   time.Time
-	exhausted exhaustions
+	started time.Time
+
+	// mutex guards exhausted.
+	mutex     sync.Mutex
+	exhausted map[Exhaustion]uint64
 }
 
 // configuration holds the pools and clouds.
@@ -108,7 +111,8 @@ func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
 	if o.Disconnected == nil {
 		o.Disconnected = func(context.Context) bool { return false }
 	}
-	s := &Service{ledger: l, options: o, started: o.Clock.Now()}
+	s := &Service{ledger: l, options: o, started: o.Clock.Now(), exhausted: map[Exhaustion]uint64{}}
+	s.work.idle = sync.NewCond(&s.work.mutex)
 	s.reconciler.init(s)
 	s.Configure(pools, nil)
 	return s
@@ -254,7 +258,7 @@ func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network
 // network.ErrExhausted if none is free.
 func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, attempt int) (netip.Addr, error) {
 	address, err := s.ledger.Next(ctx, pool, within, attempt)
-	return address, s.exhausted.note(err)
+	return address, s.noteExhausted(err)
 }
 
 // Describe changes the holder of an allocation. The error wraps network.ErrNotHeld.
@@ -299,34 +303,25 @@ type Exhaustion struct {
 	Resource network.Kind
 }
 
-// exhaustions counts exhaustions.
-type exhaustions struct {
-	mutex  sync.Mutex
-	counts map[Exhaustion]uint64
-}
-
 // Exhaustions returns the number of requests since the start that found nothing left, by pool and kind.
 func (s *Service) Exhaustions() map[Exhaustion]uint64 {
-	s.exhausted.mutex.Lock()
-	defer s.exhausted.mutex.Unlock()
-	return maps.Clone(s.exhausted.counts)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return maps.Clone(s.exhausted)
 }
 
-// note counts an error that is a network.Exhausted, and returns it.
-func (e *exhaustions) note(err error) error {
+// noteExhausted counts an error that is a network.Exhausted, and returns it.
+func (s *Service) noteExhausted(err error) error {
 	if nothing, ok := errors.AsType[*network.Exhausted](err); ok {
-		e.count(Exhaustion{nothing.Pool, nothing.Of})
+		s.countExhausted(Exhaustion{nothing.Pool, nothing.Of})
 	}
 	return err
 }
 
-func (e *exhaustions) count(what Exhaustion) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	if e.counts == nil {
-		e.counts = map[Exhaustion]uint64{}
-	}
-	e.counts[what]++
+func (s *Service) countExhausted(what Exhaustion) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.exhausted[what]++
 }
 
 // Release releases the allocation of an owner. It returns when the release is recorded; the cloud is called in the
@@ -489,10 +484,10 @@ func (s *Service) Pending() int {
 // workers counts running work, so that the service can wait for its end.
 type workers struct {
 	mutex   sync.Mutex
+	idle    *sync.Cond
 	running int
 	// ending refuses new allocations, and ended also releases.
 	ending, ended bool
-	idle          chan struct{}
 }
 
 // errShuttingDown is the error of work that does not begin because the service ends.
@@ -509,25 +504,17 @@ func (w *workers) begin(release bool) (done func(), err error) {
 	return func() {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
-		if w.running--; w.running == 0 && w.ending {
-			w.ended = true
-			close(w.idle)
-		}
+		w.running--
+		w.idle.Broadcast()
 	}, nil
 }
 
 // finish waits until all work has ended, and prevents new work.
 func (w *workers) finish() {
 	w.mutex.Lock()
-	if w.ending {
-		w.mutex.Unlock()
-		return
+	defer w.mutex.Unlock()
+	for w.ending = true; w.running > 0; {
+		w.idle.Wait()
 	}
-	w.ending, w.idle = true, make(chan struct{})
-	if w.running == 0 {
-		w.ended = true
-		close(w.idle)
-	}
-	w.mutex.Unlock()
-	<-w.idle
+	w.ended = true
 }

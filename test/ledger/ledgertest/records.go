@@ -153,7 +153,7 @@ func testRecordsBeside(t *testing.T, open Open) {
 		t.Errorf("got %+v and %v", report, err)
 	}
 	var out bytes.Buffer
-	done, err := archive.Export(t.Context(), store, &out, archive.ExportOptions{})
+	done, err := archive.Export(t.Context(), store, &out, nil)
 	if err != nil || !done.Even || done.Records != 1 || done.Allocations != 2 {
 		t.Fatalf("exported %+v, %v", done, err)
 	}
@@ -171,7 +171,7 @@ func testRecordsBeside(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	_, err = archive.Import(t.Context(), func() (ledger.Store, error) { return store, nil },
-		strings.NewReader(text), nil)
+		strings.NewReader(text))
 	if diff := cmp.Diff(before, rows(t, store, "")); diff != "" || err != nil {
 		t.Errorf("rows after the import (-before +after):\n%s%v", diff, err)
 	}

@@ -36,7 +36,7 @@ func TestRoundTrip(t *testing.T) {
 	if summary.Allocations != 600 || summary.Quarantined != 300 || !summary.Even {
 		t.Errorf("exported %+v", summary)
 	}
-	read, err := archive.Import(t.Context(), into(to), strings.NewReader(first), nil)
+	read, err := archive.Import(t.Context(), into(to), strings.NewReader(first))
 	if err != nil || read != summary.Summary {
 		t.Fatalf("imported %+v, %v", read, err)
 	}
@@ -46,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
 		t.Errorf("rows (-exported +imported):\n%s", diff)
 	}
-	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(first), nil); !errors.Is(err, archive.ErrNotEmpty) {
+	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(first)); !errors.Is(err, archive.ErrNotEmpty) {
 		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
 	}
 }
@@ -59,7 +59,7 @@ func TestImportsExportsOfEarlierBuilds(t *testing.T) {
 	end := strings.LastIndex(strings.TrimSuffix(earlier, "\n"), "\n") + 1
 	sum := sha256.Sum256([]byte(earlier[:end]))
 	earlier = strings.Replace(earlier, summary.SHA256, hex.EncodeToString(sum[:]), 1)
-	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(earlier), nil); err != nil {
+	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(earlier)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
@@ -73,16 +73,16 @@ func TestExportSkipsUnreadableRowsIfPermitted(t *testing.T) {
 	store := filled(t, 3)
 	plant(t, store, "owner/test/broken", "{")
 	var broken *ledger.BrokenRow
-	if _, err := archive.Export(t.Context(), store, io.Discard, archive.ExportOptions{}); !errors.As(err, &broken) || broken.Key != "owner/test/broken" {
+	if _, err := archive.Export(t.Context(), store, io.Discard, nil); !errors.As(err, &broken) || broken.Key != "owner/test/broken" {
 		t.Errorf("got error %v", err)
 	}
 	var left []string
-	done, err := archive.Export(t.Context(), store, io.Discard, archive.ExportOptions{Broken: func(b *ledger.BrokenRow) { left = append(left, b.Key) }})
+	done, err := archive.Export(t.Context(), store, io.Discard, func(b *ledger.BrokenRow) { left = append(left, b.Key) })
 	if diff := cmp.Diff([]string{"owner/test/broken"}, left); diff != "" || err != nil || done.Broken != 1 || !done.Even {
 		t.Errorf("%s%+v, %v", diff, done, err)
 	}
 	plant(t, store, "mac/02:00:00:00:00:01", "=test/nobody")
-	done, err = archive.Export(t.Context(), store, io.Discard, archive.ExportOptions{Broken: func(*ledger.BrokenRow) {}})
+	done, err = archive.Export(t.Context(), store, io.Discard, func(*ledger.BrokenRow) {})
 	if err != nil || done.Even {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -97,13 +97,13 @@ func TestRecords(t *testing.T) {
 		t.Errorf("exported %+v", summary)
 	}
 	to := memory.Open(t)
-	if read, err := archive.Import(t.Context(), into(to), strings.NewReader(text), nil); err != nil || read != summary.Summary {
+	if read, err := archive.Import(t.Context(), into(to), strings.NewReader(text)); err != nil || read != summary.Summary {
 		t.Fatalf("imported %+v, %v", read, err)
 	}
 	if diff := cmp.Diff(rows(t, store), rows(t, to)); diff != "" {
 		t.Errorf("rows (-exported +imported):\n%s", diff)
 	}
-	report, err := archive.Verify(t.Context(), strings.NewReader(text), nil)
+	report, err := archive.Verify(t.Context(), strings.NewReader(text))
 	if err != nil || report.Records != 1 || report.Held != 258*3 || len(report.Faults) > 0 {
 		t.Errorf("verified %+v, %v", report, err)
 	}
@@ -123,7 +123,7 @@ func TestTwoOwners(t *testing.T) {
 		}
 		text, _ := export(t, from)
 		store := memory.Open(t)
-		_, err := archive.Import(t.Context(), into(store), strings.NewReader(text), nil)
+		_, err := archive.Import(t.Context(), into(store), strings.NewReader(text))
 		var line *archive.Error
 		if !errors.As(err, &line) || !strings.Contains(err.Error(), "it holds 10.0.0.0 of the pool p, which line ") {
 			t.Errorf("got error %v", err)
@@ -142,17 +142,17 @@ func TestInterrupted(t *testing.T) {
 	for _, after := range []int32{1, 2, 5, 9} {
 		store := &failing{Store: memory.Open(t)}
 		store.left.Store(after)
-		if _, err := archive.Import(t.Context(), into(store), strings.NewReader(text), nil); !errors.Is(err, errPower) {
+		if _, err := archive.Import(t.Context(), into(store), strings.NewReader(text)); !errors.Is(err, errPower) {
 			t.Fatalf("got error %v", err)
 		}
 		store.left.Store(1 << 30)
 		if _, err := ledger.Open(t.Context(), store); !errors.Is(err, ledger.ErrImporting) && !errors.Is(err, ledger.ErrFormat) {
 			t.Errorf("after %d commits: got error %v, want %v", after, err, ledger.ErrImporting)
 		}
-		if _, err := archive.Import(t.Context(), into(store), strings.NewReader(other), nil); !errors.Is(err, ledger.ErrImporting) {
+		if _, err := archive.Import(t.Context(), into(store), strings.NewReader(other)); !errors.Is(err, ledger.ErrImporting) {
 			t.Errorf("after %d commits, another file: got error %v, want %v", after, err, ledger.ErrImporting)
 		}
-		if read, err := archive.Import(t.Context(), into(store), strings.NewReader(text), nil); err != nil || read != summary.Summary {
+		if read, err := archive.Import(t.Context(), into(store), strings.NewReader(text)); err != nil || read != summary.Summary {
 			t.Errorf("repeated after %d commits: %+v, %v", after, read, err)
 		}
 		if again, _ := export(t, store); again != text {
@@ -212,7 +212,7 @@ func filled(t *testing.T, count int) ledger.Store {
 func export(t *testing.T, store ledger.Store) (string, archive.Exported) {
 	t.Helper()
 	var out bytes.Buffer
-	summary, err := archive.Export(t.Context(), store, &out, archive.ExportOptions{})
+	summary, err := archive.Export(t.Context(), store, &out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,14 +18,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ExportOptions configure an export.
-type ExportOptions struct {
-	// Broken is called for each unreadable row, which the export omits. If nil, an unreadable row is an error.
-	Broken func(*ledger.BrokenRow)
-	// Progress is called periodically with the number of rows read; it may be nil.
-	Progress func(rows int)
-}
-
 // Exported describes an export.
 type Exported struct {
 	Summary
@@ -36,8 +28,8 @@ type Exported struct {
 }
 
 // Export writes the content of a store in the order of its rows. Concurrent writes are allowed: the export is a
-// snapshot if the store supports them. It fails for an unreadable row, unless the options leave it out.
-func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOptions) (done Exported, err error) {
+// snapshot if the store supports them. It omits unreadable rows and calls leaveOut for each; if that is nil, it fails for the first one.
+func Export(ctx context.Context, store ledger.Store, out io.Writer, leaveOut func(*ledger.BrokenRow)) (done Exported, err error) {
 	if err := ledger.CheckFormat(ctx, store); err != nil {
 		return done, err
 	}
@@ -47,14 +39,10 @@ func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOpti
 	if err := lines.Encode(head{formatName, version}); err != nil {
 		return done, writing(err)
 	}
-	rows := 0
 	done.Even, err = ledger.Walk(ctx, store, func(e ledger.Entry, broken *ledger.BrokenRow) error {
-		if rows++; o.Progress != nil && rows%4096 == 0 {
-			o.Progress(rows)
-		}
-		if broken != nil && o.Broken != nil {
+		if broken != nil && leaveOut != nil {
 			done.Broken++
-			o.Broken(broken)
+			leaveOut(broken)
 			return nil
 		} else if broken != nil {
 			return broken

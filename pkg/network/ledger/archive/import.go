@@ -23,13 +23,8 @@ var ErrNotEmpty = errors.New("the ledger is not empty")
 // Import reads an archive and writes it into an empty store, completely or not at all. After an interruption, no
 // program opens the store until the import was repeated with the same archive. The store is opened after the check of
 // the archive, and the caller closes it. It fails if the archive is invalid, or with ErrNotEmpty.
-func Import(
-	ctx context.Context, into func() (ledger.Store, error), in io.Reader, progress func(step string, count int),
-) (Summary, error) {
-	if progress == nil {
-		progress = func(string, int) {}
-	}
-	c, err := readAll(ctx, in, func(lines int) { progress("checked", lines) })
+func Import(ctx context.Context, into func() (ledger.Store, error), in io.Reader) (Summary, error) {
+	c, err := readAll(ctx, in)
 	if err == nil && len(c.doubles) > 0 {
 		err = &Error{c.doubles[0].line, errors.New(c.doubles[0].String())}
 	}
@@ -43,7 +38,7 @@ func Import(
 	if err := begin(ctx, store, c.SHA256); err != nil {
 		return c.Summary, err
 	}
-	if err := write(ctx, store, c.rows, func(rows int) { progress("written", rows) }); err != nil {
+	if err := write(ctx, store, c.rows); err != nil {
 		return c.Summary, fmt.Errorf("importing: %w; repeat it with the same file", err)
 	}
 	return c.Summary, ledger.EndImport(ctx, store, c.SHA256)
@@ -71,14 +66,11 @@ func begin(ctx context.Context, store ledger.Store, checksum string) error {
 // parallel is the number of concurrent commits of an import: stores commit several with one flush.
 const parallel = 32
 
-func write(ctx context.Context, store ledger.Store, rows []ledger.Change, progress func(rows int)) error {
+func write(ctx context.Context, store ledger.Store, rows []ledger.Change) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	written := 0
 	for part := range slices.Chunk(rows, ledger.Batch(store)) {
 		group.Go(func() error { return commit(ctx, store, part) })
-		written += len(part)
-		progress(written)
 	}
 	return group.Wait()
 }

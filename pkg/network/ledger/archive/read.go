@@ -185,12 +185,9 @@ func (d double) String() string {
 }
 
 // readAll reads the rows of an archive.
-func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c contents, err error) {
+func readAll(ctx context.Context, in io.Reader) (c contents, err error) {
 	lines := map[string]int{}
 	c.Summary, err = Read(in, func(line int, rows []ledger.Change) error {
-		if line%4096 == 0 && progress != nil {
-			progress(line)
-		}
 		for _, row := range rows {
 			place := row.Key
 			if ledger.IsQuarantine(row) {
@@ -216,8 +213,8 @@ const maximumFaults = 10_000
 
 // Verify reports mistakes in an archive: unreadable lines, and resources with two owners. It fails if in cannot be
 // read.
-func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
-	c, err := readAll(ctx, in, progress)
+func Verify(ctx context.Context, in io.Reader) (*ledger.Report, error) {
+	c, err := readAll(ctx, in)
 	report := &ledger.Report{
 		Rows: len(c.rows), Allocations: c.Allocations, Quarantined: c.Quarantined, Records: c.Records,
 		Held: len(c.rows) - c.Allocations - c.Quarantined - c.Records, More: len(c.doubles) > maximumFaults,

@@ -90,7 +90,7 @@ func FuzzReader(f *testing.F) {
 			return
 		}
 		var again bytes.Buffer
-		written, err := archive.Export(t.Context(), store, &again, archive.ExportOptions{})
+		written, err := archive.Export(t.Context(), store, &again, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -253,8 +253,8 @@ func (c *checker) finish() (state, error) {
 			return state{}, err
 		}
 	}
-	if c.found.rows != recorded.rows || c.found.sum != recorded.sum {
-		return state{}, damaged("%s has %d rows where %d were written, or others", dataFile, c.found.rows, recorded.rows)
+	if c.found.Rows != recorded.Rows || c.found.Sum != recorded.Sum {
+		return state{}, damaged("%s has %d rows where %d were written, or others", dataFile, c.found.Rows, recorded.Rows)
 	}
 	return recorded, nil
 }
@@ -295,8 +295,8 @@ func (c *checker) row(e element) error {
 	if _, err := decode(e.key, e.value); err != nil {
 		return err
 	}
-	c.found.rows++
-	c.found.sum += checksumOf(e.value)
+	c.found.Rows++
+	c.found.Sum += checksumOf(e.value)
 	return nil
 }
 

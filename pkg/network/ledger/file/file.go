@@ -106,10 +106,10 @@ var _ ledger.Store = (*Store)(nil)
 
 // state is the summary of the whole file that every transaction writes.
 type state struct {
-	// commits counts transactions.
-	commits uint64
-	// rows is the number of rows, and sum the sum of their checksums modulo 2^64.
-	rows, sum uint64
+	// Commits counts transactions.
+	Commits uint64
+	// Rows is the number of rows, and Sum the sum of their checksums modulo 2^64.
+	Rows, Sum uint64
 }
 
 // commit is one caller's commit.
@@ -156,8 +156,8 @@ func open(folder string, o Options) (opened *Store, err error) {
 		close(s.done)
 		return s, nil
 	}
-	if s.counter.value != s.state.commits { // a crash came between the two writes, or an old copy was accepted
-		if err := s.counter.write(s.state.commits); err != nil {
+	if s.counter.value != s.state.Commits { // a crash came between the two writes, or an old copy was accepted
+		if err := s.counter.write(s.state.Commits); err != nil {
 			return nil, err
 		}
 	}
@@ -271,9 +271,9 @@ func (s *Store) inspect(o Options) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	if found.commits < s.counter.value && !o.OldCopy {
+	if found.Commits < s.counter.value && !o.OldCopy {
 		return state{}, damaged("%s has %d commits, and %d were made: it is an older copy, or its newest page is lost",
-			dataFile, found.commits, s.counter.value)
+			dataFile, found.Commits, s.counter.value)
 	}
 	return found, nil
 }
@@ -356,7 +356,7 @@ func (s *Store) writeGroup(group []*commit) error {
 		if applied == 0 {
 			return ledger.ErrConflict
 		}
-		next.commits++
+		next.Commits++
 		return tx.Bucket(stateBucket).Put(stateKey, next.encode())
 	})
 	if errors.Is(err, ledger.ErrConflict) {
@@ -364,7 +364,7 @@ func (s *Store) writeGroup(group []*commit) error {
 	}
 	if err == nil {
 		s.state = next
-		err = s.counter.write(next.commits)
+		err = s.counter.write(next.Commits)
 	}
 	if err != nil {
 		return s.fail(err)
@@ -388,8 +388,8 @@ func (n *state) apply(rows *bolt.Bucket, changes []ledger.Change) error {
 	for i, change := range changes {
 		key := []byte(change.Key)
 		if stored[i] != nil {
-			n.rows--
-			n.sum -= checksumOf(stored[i])
+			n.Rows--
+			n.Sum -= checksumOf(stored[i])
 		}
 		if change.Value == nil {
 			if err := rows.Delete(key); err != nil {
@@ -398,8 +398,8 @@ func (n *state) apply(rows *bolt.Bucket, changes []ledger.Change) error {
 			continue
 		}
 		row := encode(key, change.Value)
-		n.rows++
-		n.sum += checksumOf(row)
+		n.Rows++
+		n.Sum += checksumOf(row)
 		if err := rows.Put(key, row); err != nil {
 			return err
 		}
@@ -439,15 +439,20 @@ func (s *Store) startCall() (func(), error) {
 	return s.readers.Done, nil
 }
 
-// Get implements ledger.Store. The error wraps ErrDamaged if the row is not as it was written.
-func (s *Store) Get(_ context.Context, key string) (value []byte, err error) {
+// view calls read with the rows as they are now.
+func (s *Store) view(read func(rows *bolt.Bucket) error) error {
 	leave, err := s.startCall()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer leave()
-	err = s.db.View(func(tx *bolt.Tx) error {
-		found, err := decode([]byte(key), tx.Bucket(rowsBucket).Get([]byte(key)))
+	return s.db.View(func(tx *bolt.Tx) error { return read(tx.Bucket(rowsBucket)) })
+}
+
+// Get implements ledger.Store. The error wraps ErrDamaged if the row is not as it was written.
+func (s *Store) Get(_ context.Context, key string) (value []byte, err error) {
+	err = s.view(func(rows *bolt.Bucket) error {
+		found, err := decode([]byte(key), rows.Get([]byte(key)))
 		if found != nil {
 			value = append([]byte{}, found...)
 		}
@@ -458,13 +463,8 @@ func (s *Store) Get(_ context.Context, key string) (value []byte, err error) {
 
 // Scan implements ledger.Store. It sees the rows as they were when it began, and returns ErrClosed if the store is closed while it runs.
 func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
-	leave, err := s.startCall()
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return s.db.View(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(rowsBucket).Cursor()
+	return s.view(func(bucket *bolt.Bucket) error {
+		rows := bucket.Cursor()
 		for key, row := rows.Seek([]byte(prefix)); key != nil && bytes.HasPrefix(key, []byte(prefix)); key, row = rows.Next() {
 			select {
 			case <-s.ending:
@@ -474,10 +474,10 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 			default:
 			}
 			value, err := decode(key, row)
-			if err != nil {
-				return err
+			if err == nil {
+				err = each(key, value)
 			}
-			if err := each(key, value); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -554,19 +554,16 @@ func checksum(key, value []byte) uint64 {
 
 // encode returns the state as bytes, with a checksum.
 func (n state) encode() []byte {
-	raw := binary.LittleEndian.AppendUint64(nil, n.commits)
-	raw = binary.LittleEndian.AppendUint64(raw, n.rows)
-	raw = binary.LittleEndian.AppendUint64(raw, n.sum)
+	raw, _ := binary.Append(nil, binary.LittleEndian, n) // its size is fixed
 	return binary.LittleEndian.AppendUint64(raw, checksum(stateKey, raw))
 }
 
 // decodeState returns the state that encode wrote, or an error that wraps ErrDamaged.
-func decodeState(raw []byte) (state, error) {
-	const length = 24
+func decodeState(raw []byte) (n state, err error) {
+	length := binary.Size(n)
 	if len(raw) != length+sumBytes || checksum(stateKey, raw[:length]) != checksumOf(raw) {
-		return state{}, damaged("the record of commits in %s is not as it was written", dataFile)
+		return n, damaged("the record of commits in %s is not as it was written", dataFile)
 	}
-	return state{
-		commits: binary.LittleEndian.Uint64(raw), rows: binary.LittleEndian.Uint64(raw[8:]), sum: binary.LittleEndian.Uint64(raw[16:]),
-	}, nil
+	_, err = binary.Decode(raw, binary.LittleEndian, &n)
+	return n, err
 }

@@ -152,11 +152,11 @@ func TestSearch(t *testing.T) {
 func TestExportVerifyAndReleaseThroughServer(t *testing.T) {
 	w := serve(t, nil)
 	var direct, through bytes.Buffer
-	want, err := archive.Export(t.Context(), w.store, &direct, archive.ExportOptions{})
+	want, err := archive.Export(t.Context(), w.store, &direct, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := archive.Export(t.Context(), w.client, &through, archive.ExportOptions{})
+	got, err := archive.Export(t.Context(), w.client, &through, nil)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || direct.String() != through.String() {
 		t.Errorf("export: %v (-store +server):\n%s%s", err, diff, cmp.Diff(direct.String(), through.String()))
 	}
@@ -190,10 +190,10 @@ func TestFaults(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
 		t.Errorf("search: got error %v", err)
 	}
-	if _, err = archive.Export(t.Context(), w.client, &bytes.Buffer{}, archive.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
+	if _, err = archive.Export(t.Context(), w.client, &bytes.Buffer{}, nil); err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
 		t.Errorf("export: got error %v", err)
 	}
-	if done, err := archive.Export(t.Context(), w.client, &bytes.Buffer{}, archive.ExportOptions{Broken: func(*ledger.BrokenRow) {}}); err != nil || done.Broken != 1 || done.Even {
+	if done, err := archive.Export(t.Context(), w.client, &bytes.Buffer{}, func(*ledger.BrokenRow) {}); err != nil || done.Broken != 1 || done.Even {
 		t.Errorf("export: %+v, %v", done, err)
 	}
 }
