@@ -31,8 +31,7 @@ func (p *program) contracts(w api.Options) map[string]server.Contract {
 				"health", "GetDeviceAttributes", "GetDeviceConfig", "GetProfileConfig", "ReleaseProfileConfig"),
 		},
 		"spiderpool": {
-			Handler: spiderpool.New(named("spiderpool"), spiderpool.Extras{Records: int(p.Config.Spiderpool.Records)}), Timeout: 150 * time.Second,
-			Endpoint: spiderpoolEndpoint,
+			Handler: spiderpool.New(named("spiderpool")), Timeout: 150 * time.Second, Endpoint: spiderpoolEndpoint,
 		},
 	}
 	if p.docker != nil {
@@ -66,7 +65,7 @@ func spiderpoolEndpoint(path string) string {
 		}
 		return ""
 	}
-	return first("/", "healthz", "records", "reset")(path)
+	return first("/", "healthz")(path)
 }
 
 // allListeners returns the configured listeners and the administration socket.

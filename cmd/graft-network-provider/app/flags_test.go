@@ -153,7 +153,7 @@ func TestEndpoints(t *testing.T) {
 		"/v1/apis/network.iaas.io/status/ips-cache/192.168.0.1": "ips-cache",
 		"/v1/apis/network.iaas.io/":                             "",
 		"/healthz":                                              "healthz",
-		"/records":                                              "records",
+		"/records":                                              "",
 		"/health":                                               "",
 		"/":                                                     "",
 	} {

@@ -167,7 +167,6 @@ func TestSpiderpool(t *testing.T) {
 	text := `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
 listeners: [{address: "tcp://127.0.0.1:0", contracts: [spiderpool]}]
-spiderpool: {records: 10}
 shutdown: {delay: 0s}
 `
 	if err := os.WriteFile(n.path("config.yaml"), []byte(text), 0o600); err != nil {
@@ -197,7 +196,6 @@ shutdown: {delay: 0s}
 	for _, test := range []struct{ path, want string }{
 		{allocate, "200 OK "},
 		{"/GetProfileConfig", "404 Not Found "},
-		{"/reset", "200 OK "},
 	} {
 		if got := post(test.path, body); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %s", test.path, got)

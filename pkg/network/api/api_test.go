@@ -140,7 +140,7 @@ func TestWrite(t *testing.T) {
 }
 
 func TestMux(t *testing.T) {
-	mux := api.NewMux(logr.Discard(),
+	mux := api.NewMux(logr.Discard(), nil,
 		api.Endpoint{Method: http.MethodGet, Path: "/health", Serve: func(w http.ResponseWriter, _ *http.Request) error {
 			api.Write(w, http.StatusOK, "well")
 			return nil

@@ -97,7 +97,7 @@ func wanted(t reflect.Type) string {
 	}
 }
 
-// Write answers with a body of JSON, or with an empty one when it is nil.
+// Write answers with a body of JSON, or with an empty one if body is nil.
 func Write(w http.ResponseWriter, status int, body any) {
 	if body == nil {
 		writeBytes(w, status, "", nil)
@@ -124,7 +124,9 @@ func writeBytes(w http.ResponseWriter, status int, kind string, body []byte) {
 		w.Header().Set("Content-Type", kind)
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if status != http.StatusNoContent {
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 }

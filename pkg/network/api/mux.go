@@ -11,9 +11,11 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -47,16 +49,52 @@ type Endpoint struct {
 	Serve func(w http.ResponseWriter, r *http.Request) error
 }
 
+// Post returns an endpoint that reads a JSON body, calls do within the time that limit returns, and writes the answer;
+// for an answer of nil it writes the status empty without a body.
+func Post[Q any](
+	o Options, path string, limit func(*http.Request) time.Duration, empty int, do func(context.Context, *Q) (any, error),
+) Endpoint {
+	return Endpoint{http.MethodPost, path, func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), limit(r))
+		defer cancel()
+		var asked Q
+		if err := Read(w, r, o.MaximumBytes, &asked); err != nil {
+			return err
+		}
+		answer, err := do(ctx, &asked)
+		if err != nil {
+			return err
+		}
+		status := http.StatusOK
+		if answer == nil {
+			status = empty
+		}
+		Write(w, status, answer)
+		return nil
+	}}
+}
+
 // NewMux serves the endpoints of a contract. It responds to unknown paths with 404 and a list of paths, and to other
-// methods with 405. It logs each failure once, as an error if it is the server's.
-func NewMux(log logr.Logger, endpoints ...Endpoint) http.Handler {
+// methods with 405. It logs each failure once, as an error if it is the server's. The statuses of errors differ from
+// the usual ones as in otherwise.
+func NewMux(log logr.Logger, otherwise []Status, endpoints ...Endpoint) http.Handler {
 	mux := http.NewServeMux()
+	fail := func(w http.ResponseWriter, r *http.Request, err error) {
+		problem := ProblemOf(err, otherwise...)
+		log := log.WithValues("method", r.Method, "path", Line(r.URL.Path), "status", problem.Status)
+		if problem.Status >= http.StatusInternalServerError {
+			log.Error(cmp.Or(problem.Cause, error(problem)), "A request failed")
+		} else {
+			log.V(1).Info("A request was refused", "why", Line(problem.Message))
+		}
+		problem.Write(w)
+	}
 	methods := map[string][]string{}
 	var paths []string
 	for _, e := range endpoints {
 		mux.HandleFunc(e.Method+" "+e.Path, func(w http.ResponseWriter, r *http.Request) {
 			if err := e.Serve(w, r); err != nil {
-				fail(log, w, r, err)
+				fail(w, r, err)
 			}
 		})
 		if methods[e.Path] == nil {
@@ -69,23 +107,11 @@ func NewMux(log logr.Logger, endpoints ...Endpoint) http.Handler {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 			allow := strings.Join(allowed, ", ")
 			w.Header().Set("Allow", allow)
-			fail(log, w, r, Problemf(http.StatusMethodNotAllowed, "%s needs the method %s", path, allow))
+			fail(w, r, Problemf(http.StatusMethodNotAllowed, "%s needs the method %s", path, allow))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		fail(log, w, r, Problemf(http.StatusNotFound, "there is no such path; there are %s", strings.Join(paths, ", ")))
+		fail(w, r, Problemf(http.StatusNotFound, "there is no such path; there are %s", strings.Join(paths, ", ")))
 	})
 	return mux
-}
-
-// fail answers with a problem, and logs it.
-func fail(log logr.Logger, w http.ResponseWriter, r *http.Request, err error) {
-	problem := ProblemOf(err)
-	log = log.WithValues("method", r.Method, "path", Line(r.URL.Path), "status", problem.Status)
-	if problem.Status >= http.StatusInternalServerError {
-		log.Error(cmp.Or(problem.Cause, error(problem)), "A request failed")
-	} else {
-		log.V(1).Info("A request was refused", "why", Line(problem.Message))
-	}
-	problem.Write(w)
 }

@@ -6,7 +6,9 @@ package api
 
 import (
 	"errors"
+	"net/http"
 	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -40,4 +42,22 @@ func CheckUID(text string) error {
 		return nil
 	}
 	return errors.New("must be a UID: at most 128 characters, letters, digits, -, . and _")
+}
+
+// Faults lists the mistakes of a request, each with its field.
+type Faults []string
+
+// Add adds the mistake of a field, unless it is nil.
+func (f *Faults) Add(field string, err error) {
+	if err != nil {
+		*f = append(*f, field+" "+err.Error())
+	}
+}
+
+// Problem returns the mistakes as one error, or nil.
+func (f Faults) Problem() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return Problemf(http.StatusBadRequest, "%s", strings.Join(f, "; "))
 }

@@ -30,8 +30,6 @@ type NetworkProviderConfiguration struct {
 	Metrics NetworkMetrics `json:"metrics,omitempty"`
 	// Limits limit concurrent requests of callers.
 	Limits NetworkLimits `json:"limits,omitempty"`
-	// Spiderpool configures endpoints for Spiderpool's own tests.
-	Spiderpool Spiderpool `json:"spiderpool,omitempty"`
 	// Docker configures Docker's API, which creates links on this machine.
 	Docker Docker `json:"docker,omitempty"`
 	// CNI configures the folders of clouds that are CNI plugins.
@@ -145,13 +143,6 @@ type NetworkLimits struct {
 	// BodiesBytes limits the received bodies of all requests; 64 MiB by default, and at least four times bodyBytes.
 	// Stalled bodies are dropped.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
-}
-
-// Spiderpool configures Spiderpool's API.
-type Spiderpool struct {
-	// Records is the number of requests that GET /records returns, for tests only, because they name Pods; 0 (the
-	// default) disables it.
-	Records int32 `json:"records,omitempty" between:"0,100000"`
 }
 
 // CNI contains the folders of CNI.

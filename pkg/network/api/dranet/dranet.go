@@ -35,7 +35,6 @@ const patience = 9 * time.Second
 
 type handler struct {
 	api.Options
-	patience time.Duration
 	// claims serializes the requests of this process for each claim.
 	claims ledger.KeyedLocks[string]
 }
@@ -46,44 +45,22 @@ func New(o api.Options) http.Handler {
 }
 
 func newHandler(o api.Options, patience time.Duration) http.Handler {
-	h := &handler{Options: o, patience: patience}
-	return api.NewMux(o.Log,
+	h := &handler{Options: o}
+	limit := func(*http.Request) time.Duration { return patience }
+	return api.NewMux(o.Log, statuses,
 		api.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
-		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: serve(h, h.attributes)},
-		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceConfig", Serve: serve(h, h.deviceConfig)},
-		api.Endpoint{Method: http.MethodPost, Path: "/GetProfileConfig", Serve: serve(h, h.allocate)},
-		api.Endpoint{Method: http.MethodPost, Path: "/ReleaseProfileConfig", Serve: serve(h, h.release)},
+		api.Post(o, "/GetDeviceAttributes", limit, http.StatusOK, h.attributes),
+		api.Post(o, "/GetDeviceConfig", limit, http.StatusOK, h.deviceConfig),
+		api.Post(o, "/GetProfileConfig", limit, http.StatusOK, h.allocate),
+		api.Post(o, "/ReleaseProfileConfig", limit, http.StatusOK, h.release),
 	)
 }
 
-// capabilities holds the values that DRANET compares with its own flags at start.
-type capabilities struct {
-	CloudProvider   bool `json:"cloudProvider"`
-	ProfileProvider bool `json:"profileProvider"`
-}
-
+// health returns the values that DRANET compares with its own flags at start.
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) error {
 	p := h.Policy()
-	api.Write(w, http.StatusOK, capabilities{CloudProvider: p.HasDevices(), ProfileProvider: p.HasProfiles()})
+	api.Write(w, http.StatusOK, map[string]bool{"cloudProvider": p.HasDevices(), "profileProvider": p.HasProfiles()})
 	return nil
-}
-
-// serve returns a function that reads a request, and writes its answer within the time of the caller.
-func serve[Q any](h *handler, do func(context.Context, *Q) (any, error)) func(http.ResponseWriter, *http.Request) error {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), h.patience)
-		defer cancel()
-		var asked Q
-		if err := api.Read(w, r, h.MaximumBytes, &asked); err != nil {
-			return err
-		}
-		answer, err := do(ctx, &asked)
-		if err != nil {
-			return problemOf(err)
-		}
-		api.Write(w, http.StatusOK, answer)
-		return nil
-	}
 }
 
 func (h *handler) attributes(ctx context.Context, d *device.Device) (any, error) {
@@ -184,8 +161,6 @@ var statuses = []api.Status{
 	{Err: context.DeadlineExceeded, Status: http.StatusInternalServerError},
 	{Err: context.Canceled, Status: http.StatusInternalServerError},
 }
-
-func problemOf(err error) *api.Problem { return api.ProblemOf(err, statuses...) }
 
 func badRequest(format string, values ...any) *api.Problem {
 	return api.Problemf(http.StatusBadRequest, format, values...)

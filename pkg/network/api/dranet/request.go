@@ -186,35 +186,29 @@ func (r *request) subject(uid, node string) policy.Subject {
 	return s
 }
 
-// checkNames returns an error for the first invalid name in a request to allocate, with its field. A release stores
+// checkNames returns an error that lists the invalid names in a request to allocate, with their fields. A release stores
 // nothing and is not checked, so that older allocations can be released under the same names.
 func (r *request) checkNames(uid string) error {
-	type named struct {
-		field string
-		err   error
-	}
-	all := []named{{"device.mac_address", checkMAC(r.Device.MAC)}}
+	var f api.Faults
+	f.Add("device.mac_address", checkMAC(r.Device.MAC))
 	if r.Claim == nil {
-		all = append(all, named{"claim_uid", api.CheckUID(uid)})
-	} else {
-		all = append(all, named{"claim.metadata.uid", api.CheckUID(uid)}, named{"claim.metadata.namespace", api.CheckNamespace(r.Claim.Metadata.Namespace)},
-			named{"claim.metadata.name", api.CheckName(r.Claim.Metadata.Name)})
-		for i, one := range r.Claim.Status.Allocation.Devices.Results {
-			if one.Driver == driver { // other drivers may use any pool names
-				all = append(all, named{fmt.Sprintf("claim.status.allocation.devices.results[%d].pool", i), api.CheckName(one.Pool)})
-			}
-		}
-		for i, one := range r.Claim.Status.ReservedFor {
-			field := fmt.Sprintf("claim.status.reservedFor[%d]", i)
-			all = append(all, named{field + ".name", api.CheckName(one.Name)}, named{field + ".uid", api.CheckUID(one.UID)})
+		f.Add("claim_uid", api.CheckUID(uid))
+		return f.Problem()
+	}
+	f.Add("claim.metadata.uid", api.CheckUID(uid))
+	f.Add("claim.metadata.namespace", api.CheckNamespace(r.Claim.Metadata.Namespace))
+	f.Add("claim.metadata.name", api.CheckName(r.Claim.Metadata.Name))
+	for i, one := range r.Claim.Status.Allocation.Devices.Results {
+		if one.Driver == driver { // other drivers may use any pool names
+			f.Add(fmt.Sprintf("claim.status.allocation.devices.results[%d].pool", i), api.CheckName(one.Pool))
 		}
 	}
-	for _, one := range all {
-		if one.err != nil {
-			return badRequest("%s %s", one.field, one.err)
-		}
+	for i, one := range r.Claim.Status.ReservedFor {
+		field := fmt.Sprintf("claim.status.reservedFor[%d]", i)
+		f.Add(field+".name", api.CheckName(one.Name))
+		f.Add(field+".uid", api.CheckUID(one.UID))
 	}
-	return nil
+	return f.Problem()
 }
 
 // checkMAC returns an error for an invalid MAC address; it may be empty.

@@ -21,8 +21,7 @@ import (
 
 // allocate binds all interfaces of a request, or none.
 func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error) {
-	p := h.Policy()
-	w, err := q.read(p)
+	w, err := q.read(h.Policy())
 	if err != nil {
 		return nil, err
 	}
@@ -32,53 +31,61 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 	if ctx.Err() != nil {
 		return nil, &api.Problem{Status: http.StatusTooManyRequests, Message: "the deadline of the caller has passed", RetryAfter: time.Second}
 	}
-	held, err := h.decideAndBind(ctx, p, w)
+	held, err := h.bind(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	byNIC := map[*nic]network.Allocation{}
-	for i, n := range w.nics {
-		byNIC[n] = held[i]
-	}
 	answer := allocateResponse{Name: q.Name, Namespace: q.Namespace, Node: q.Node}
-	for i, n := range w.of {
-		answer.add(w, i, n.parent, byNIC[n], len(q.SubENIs) > 0)
+	for _, item := range w.items {
+		a, texts := held[slices.Index(w.nics, item.nic)], make([]string, len(item.addresses))
+		for i, address := range item.addresses {
+			if address.IsValid() {
+				texts[i] = address.String()
+			}
+		}
+		subnet, mac, vlan := item.subnet.String(), a.HardwareAddr().String(), int64(a.VLANID())
+		if len(q.SubENIs) > 0 {
+			answer.SubENIs = append(answer.SubENIs, subENIResult{item.nic.parent, subnet, texts[0], texts[1], mac, vlan})
+		} else {
+			answer.Items = append(answer.Items, itemResult{item.nic.parent, subnet, texts[0], mac, vlan})
+		}
 	}
 	return answer, nil
 }
 
-// decideAndBind evaluates the policy and binds. It starts again if an allocation that the policy accepted as held was
+// attempts limits how often interfaces are bound again because another request changed their allocations concurrently.
+const attempts = 5
+
+// bind allocates the interfaces that the policy permits. It first releases allocations of the Pod that differ from the
+// request, for example in the IPv6 address. It starts again if an allocation that the policy accepted as held was
 // released concurrently.
-func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *parsedRequest) (held []network.Allocation, err error) {
+func (h *handler) bind(ctx context.Context, w *parsedRequest) ([]network.Allocation, error) {
 	for range attempts {
 		requests := make([]service.Request, len(w.nics))
 		for i, n := range w.nics {
-			if requests[i], err = h.request(ctx, p, w.pod, n); err != nil {
+			var err error
+			if requests[i], err = h.request(ctx, w.policy, w.pod, n); err != nil {
 				return nil, err
 			}
 		}
-		if held, err = h.bind(ctx, requests); !errors.Is(err, network.ErrNotHeld) {
-			return held, err
+		held, err := h.Service.AllocateAll(ctx, requests...)
+		switch {
+		case err == nil && slices.EqualFunc(requests, held, matches):
+			return held, nil
+		case errors.Is(err, network.ErrNotHeld):
+			continue
+		case err != nil && !errors.Is(err, network.ErrTaken):
+			return nil, err
+		}
+		changed, problem := h.releaseDifferent(ctx, requests)
+		if problem != nil {
+			return nil, problem
+		}
+		if err != nil && !changed {
+			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%w: other requests release it", network.ErrUnavailable)
-}
-
-// add adds the result of one item to the response.
-func (r *allocateResponse) add(w *parsedRequest, i int, parent string, a network.Allocation, subENIs bool) {
-	subnet, mac, vlan := w.subnets[i].String(), a.HardwareAddr().String(), int64(a.VLANID())
-	if !subENIs {
-		r.Items = append(r.Items, itemResult{Parent: parent, Subnet: subnet, Address: w.addresses[i][0].String(), MAC: mac, VLAN: vlan})
-		return
-	}
-	result := subENIResult{Parent: parent, Subnet: subnet, MAC: mac, VLAN: vlan}
-	if address := w.addresses[i][0]; address.IsValid() {
-		result.Address4 = address.String()
-	}
-	if address := w.addresses[i][1]; address.IsValid() {
-		result.Address6 = address.String()
-	}
-	r.SubENIs = append(r.SubENIs, result)
+	return nil, fmt.Errorf("%w: other requests of the Pod release its addresses, or ask for others", network.ErrUnavailable)
 }
 
 // request returns the request to the service for one interface, if the policy permits it; the Pod keeps existing
@@ -93,7 +100,7 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 		return service.Request{}, fmt.Errorf("checking the quotas: %w", err)
 	}
 	r := service.Request{
-		Owner: n.owner(of), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
+		Owner: ownerOf(of, n.parent, n.addresses[0]), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
 		Holder: of.holder(n.parent), Quotas: quotas, Preempt: true,
 	}
 	denial, err := p.Deny(ctx, subject)
@@ -108,40 +115,6 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 		return r, nil
 	}
 	return r, api.Problemf(denial.Code, "%s", denial.Message)
-}
-
-// attempts limits how often interfaces are bound again because another request changed their addresses concurrently.
-const attempts = 3
-
-// bind allocates. It first releases allocations of the Pod that differ from the request, for example in the IPv6
-// address.
-func (h *handler) bind(ctx context.Context, requests []service.Request) ([]network.Allocation, error) {
-	for range attempts {
-		held, err := h.Service.AllocateAll(ctx, requests...)
-		if err == nil && allMatch(requests, held) {
-			return held, nil
-		}
-		if err != nil && !errors.Is(err, network.ErrTaken) {
-			return nil, err
-		}
-		changed, problem := h.releaseDifferent(ctx, requests)
-		if problem != nil {
-			return nil, problem
-		}
-		if err != nil && !changed {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("%w: other requests of the Pod ask for other addresses", network.ErrUnavailable)
-}
-
-func allMatch(requests []service.Request, held []network.Allocation) bool {
-	for i, a := range held {
-		if !matches(requests[i], a) {
-			return false
-		}
-	}
-	return true
 }
 
 // releaseDifferent releases allocations that differ from the requests, and reports whether there were any.

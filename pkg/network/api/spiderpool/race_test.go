@@ -282,15 +282,10 @@ func TestReleaseIdentifiesPodByNameOrUID(t *testing.T) {
 func TestNode(t *testing.T) {
 	w := newWorld(t)
 	w.options.Node = "worker-1"
-	w.Handler = spiderpool.New(w.options, spiderpool.Extras{})
+	w.Handler = spiderpool.New(w.options)
 	for pod, want := range map[int]int{1: http.StatusOK, 2: http.StatusMisdirectedRequest} {
 		if recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, "10.1.0.7", false)); recorder.Code != want {
 			t.Errorf("the Pod of worker-%d: status %d: %s", pod, recorder.Code, recorder.Body)
-		}
-	}
-	for _, path := range []string{"/records", "/reset"} {
-		if recorder := w.send(http.MethodPost, path, nil, ""); recorder.Code != http.StatusNotFound {
-			t.Errorf("want 404 for %s, which is disabled, got status %d", path, recorder.Code)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 )
 
 // lookupTime limits the search for the owner of a released address. It continues after the caller has disconnected,
@@ -50,17 +51,17 @@ type released struct {
 }
 
 func (q *releaseRequest) read() (*released, error) {
-	var f faults
+	var f api.Faults
 	what := &released{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
 	what.checkReleased(&f)
 	var err error
 	what.address, err = parseAddress(q.Address)
-	f.add("ipAddress", err)
+	f.Add("ipAddress", err)
 	what.subnet, err = parseSubnet(q.Subnet)
-	f.add("subnet", err)
+	f.Add("subnet", err)
 	what.parent, err = parseMAC(q.Parent, true)
-	f.add("parentNicMac", err)
-	return what, f.problem()
+	f.Add("parentNicMac", err)
+	return what, f.Problem()
 }
 
 // find returns the owner for a release: the holder of the address if it matches the request. Otherwise it returns the

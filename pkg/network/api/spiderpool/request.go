@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -27,10 +28,8 @@ type nic struct {
 	addresses []netip.Addr
 }
 
-// owner returns the owner of an interface. A Pod that asks again for the same address on the same interface of the node
-// is the same owner, so that a release can name it; the other family is not part of the name.
-func (n *nic) owner(p pod) network.Owner { return ownerOf(p, n.parent, n.addresses[0]) }
-
+// ownerOf returns the owner of an interface with a first address. A Pod that asks again for the same address on the
+// same interface of the node is the same owner, so that a release can name it; the other family is not part of the name.
 func ownerOf(p pod, parent string, address netip.Addr) network.Owner {
 	return network.Owner{Contract: Contract, Key: p.keyPrefix() + p.Node + "/" + parent + "/" + address.String()}
 }
@@ -61,229 +60,32 @@ func uidOf(owner network.Owner) string {
 	return uid
 }
 
-// parsedRequest is a request that has been read.
-type parsedRequest struct {
-	pod  pod
-	nics []*nic
-	// of is the interface of each item.
-	of []*nic
-	// addresses and subnets are the items' addresses and subnets in canonical form.
-	addresses [][]netip.Addr
-	subnets   []netip.Prefix
-}
+// pod is the Pod of a request. All fields except the node may be empty.
+type pod struct{ Name, Namespace, UID, Node string }
 
-// add keeps an item.
-func (w *parsedRequest) add(n *nic, subnet netip.Prefix, addresses ...netip.Addr) {
-	w.of = append(w.of, n)
-	w.subnets = append(w.subnets, subnet)
-	w.addresses = append(w.addresses, addresses)
+// check finds invalid names of a Pod in an allocation: they are stored and become parts of keys.
+func (p pod) check(f *api.Faults) {
+	f.Add("podName", api.CheckName(p.Name))
+	f.Add("podNamespace", api.CheckNamespace(p.Namespace))
+	f.Add("podUID", api.CheckUID(p.UID))
+	f.Add("nodeName", api.CheckName(p.Node))
 }
-
-// read parses a request of either shape. The error names all mistakes except unknown subnets, which are found later.
-func (q *allocateRequest) read(p *policy.Policy) (*parsedRequest, error) {
-	var f faults
-	if q.Node == "" {
-		f.add("nodeName", errRequired)
-	}
-	w := &parsedRequest{pod: pod{q.Name, q.Namespace, q.UID, q.Node}}
-	w.pod.check(&f)
-	switch count := max(len(q.Items), len(q.SubENIs)); {
-	case count == 0:
-		f.add("iaasIPsAllocationRequest", errRequired)
-	case len(q.Items) > 0 && len(q.SubENIs) > 0:
-		f.add("iaasIPsAllocationRequest", errors.New("and subEniRequests must not both be given"))
-	case count > maximumItems:
-		f.add("the request", fmt.Errorf("has more than %d items", maximumItems))
-	case len(q.Items) > 0:
-		return w, w.readItems(p, q.Items, f)
-	default:
-		return w, w.readSubENIs(p, q.SubENIs, f)
-	}
-	return nil, f.problem()
-}
-
-// readItems pairs the IPv4 and IPv6 items on the same NIC and in the same pool, in order: an interface of a Pod has at
-// most one address of each family.
-func (w *parsedRequest) readItems(p *policy.Policy, items []item, f faults) error {
-	type place struct {
-		parent string
-		pool   *policy.Pool
-	}
-	single := map[place]map[int][]*nic{}
-	seen := map[netip.Addr]bool{}
-	var unknown error
-	for i, one := range items {
-		at := func(field string) string { return fmt.Sprintf("iaasIPsAllocationRequest[%d].%s", i, field) }
-		address, err := parseAddress(one.Address)
-		f.add(at("ipAddress"), errors.Join(err, checkRepeated(seen, address)))
-		subnet, err := parseSubnet(one.Subnet)
-		f.add(at("subnet"), err)
-		f.add(at("ipAddress"), checkInside(subnet, address))
-		parent, err := parseMAC(one.Parent, false)
-		f.add(at("parentNicMac"), err)
-		if len(f) > 0 {
-			continue
-		}
-		pool, err := poolOf(p, subnet)
-		if err != nil {
-			unknown = errors.Join(unknown, err)
-			continue
-		}
-		here := place{parent, pool}
-		if single[here] == nil {
-			single[here] = map[int][]*nic{}
-		}
-		w.pair(single[here], &nic{parent: parent, pool: pool, addresses: []netip.Addr{address}}, subnet)
-	}
-	return cmp.Or(f.problem(), unknown)
-}
-
-// pair adds an item to the first interface that has only the other family, or to a new interface.
-func (w *parsedRequest) pair(single map[int][]*nic, fresh *nic, subnet netip.Prefix) {
-	address := fresh.addresses[0]
-	own, other := bits4, bits6
-	if address.Is6() {
-		own, other = other, own
-	}
-	n := fresh
-	if waiting := single[other]; len(waiting) > 0 {
-		n, single[other] = waiting[0], waiting[1:]
-		if n.addresses = append(n.addresses, address); address.Is4() {
-			n.addresses[0], n.addresses[1] = n.addresses[1], n.addresses[0]
-		}
-	} else {
-		single[own] = append(single[own], fresh)
-		w.nics = append(w.nics, fresh)
-	}
-	w.add(n, subnet, address)
-}
-
-// readSubENIs reads the newer shape, where each item is an interface.
-func (w *parsedRequest) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
-	seen := map[netip.Addr]bool{}
-	var unknown error
-	for i, one := range items {
-		at := func(field string) string { return fmt.Sprintf("subEniRequests[%d].%s", i, field) }
-		address4, err := parseFamily(one.Address4, bits4)
-		f.add(at("ipv4Address"), errors.Join(err, checkRepeated(seen, address4)))
-		address6, err := parseFamily(one.Address6, bits6)
-		f.add(at("ipv6Address"), errors.Join(err, checkRepeated(seen, address6)))
-		if one.Address4 == "" && one.Address6 == "" {
-			f.add(at("ipv4Address"), errors.New("or ipv6Address is required"))
-		}
-		subnet, err := parseSubnet(one.Subnet)
-		f.add(at("subnet"), err)
-		if address4.IsValid() {
-			f.add(at("ipv4Address"), checkInside(subnet, address4))
-		} else {
-			f.add(at("ipv6Address"), checkInside(subnet, address6))
-		}
-		parent, err := parseMAC(one.Parent, false)
-		f.add(at("parentNicMac"), err)
-		if len(f) > 0 {
-			continue
-		}
-		pool, err := poolOf(p, subnet)
-		if err != nil {
-			unknown = errors.Join(unknown, err)
-			continue
-		}
-		n := &nic{parent: parent, pool: pool}
-		for _, address := range []netip.Addr{address4, address6} {
-			if address.IsValid() {
-				n.addresses = append(n.addresses, address)
-			}
-		}
-		w.nics = append(w.nics, n)
-		w.add(n, subnet, address4, address6)
-	}
-	return cmp.Or(f.problem(), unknown)
-}
-
-// checkRepeated returns an error for a repeated address.
-func checkRepeated(seen map[netip.Addr]bool, address netip.Addr) error {
-	if !address.IsValid() {
-		return nil
-	}
-	if seen[address] {
-		return errors.New("is requested twice")
-	}
-	seen[address] = true
-	return nil
-}
-
-// checkInside returns an error for an address outside of its subnet.
-func checkInside(subnet netip.Prefix, address netip.Addr) error {
-	if subnet.IsValid() && address.IsValid() && !subnet.Contains(address) {
-		return fmt.Errorf("is not in the subnet %s", subnet)
-	}
-	return nil
-}
-
-// poolOf returns the pool with this subnet.
-func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
-	if pool := p.PoolOf(subnet); pool != nil {
-		return pool, nil
-	}
-	return nil, api.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
-}
-
-// maximumItems limits the items of a request, which has the interfaces of one Pod.
-const maximumItems = 128
 
 // maximumName limits each name in a request, in bytes: the length of a DNS subdomain (k8s.io/apimachinery,
 // DNS1123SubdomainMaxLength).
 const maximumName = 253
 
-// errRequired means that a field is missing.
-var errRequired = errors.New("is required")
-
-// faults lists the mistakes of a request, each with its field.
-type faults []string
-
-// add adds the mistake of a field, unless it is nil.
-func (f *faults) add(field string, err error) {
-	if err != nil {
-		*f = append(*f, field+" "+err.Error())
-	}
-}
-
-// problem returns the mistakes as one error, or nil.
-func (f faults) problem() error {
-	if len(f) == 0 {
-		return nil
-	}
-	return api.Problemf(http.StatusBadRequest, "%s", strings.Join(f, "; "))
-}
-
-// pod is the Pod of a request. All fields except the node may be empty.
-type pod struct{ Name, Namespace, UID, Node string }
-
-// check finds invalid names of a Pod in an allocation: they are stored and become parts of keys.
-func (p pod) check(f *faults) {
-	f.add("podName", api.CheckName(p.Name))
-	f.add("podNamespace", api.CheckNamespace(p.Namespace))
-	f.add("podUID", api.CheckUID(p.UID))
-	f.add("nodeName", api.CheckName(p.Node))
-}
-
 // checkReleased finds names that cannot exist. A release stores nothing: older allocations can be released under the
 // same names.
-func (p pod) checkReleased(f *faults) {
+func (p pod) checkReleased(f *api.Faults) {
 	for _, name := range []struct{ field, value string }{{"podName", p.Name}, {"podNamespace", p.Namespace}, {"podUID", p.UID}} {
-		f.add(name.field, checkName(name.value))
+		if len(name.value) > maximumName {
+			f.Add(name.field, fmt.Errorf("has more than %d characters", maximumName))
+		} else if strings.ContainsFunc(name.value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			f.Add(name.field, errors.New("has control characters"))
+		}
 	}
-	f.add("nodeName", api.CheckName(p.Node))
-}
-
-func checkName(name string) error {
-	if len(name) > maximumName {
-		return fmt.Errorf("has more than %d characters", maximumName)
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return errors.New("has control characters")
-	}
-	return nil
+	f.Add("nodeName", api.CheckName(p.Node))
 }
 
 // holder returns the Pod for the ledger, with the interface of the node that carries its VLAN. The holder exists while
@@ -297,6 +99,137 @@ func (p pod) holder(parent string) network.Holder {
 	return h
 }
 
+// maximumItems limits the items of a request, which has the interfaces of one Pod.
+const maximumItems = 128
+
+// errRequired means that a field is missing.
+var errRequired = errors.New("is required")
+
+// parsedRequest is a request that has been read, of either shape.
+type parsedRequest struct {
+	policy *policy.Policy
+	pod    pod
+	nics   []*nic
+	items  []parsedItem
+	faults api.Faults
+	// unknown is the problem of items with an unknown subnet.
+	unknown error
+	// seen are the addresses of earlier items.
+	seen map[netip.Addr]bool
+}
+
+// parsedItem is an item of a request: its interface, and its address fields in canonical form.
+type parsedItem struct {
+	nic       *nic
+	subnet    netip.Prefix
+	addresses []netip.Addr
+}
+
+// addressField is a field with an address of a family, or of any family if bits is 0.
+type addressField struct {
+	name, text string
+	bits       int
+}
+
+// read parses a request of either shape. The error names all mistakes; it names unknown subnets only if there are no
+// other mistakes.
+func (q *allocateRequest) read(p *policy.Policy) (*parsedRequest, error) {
+	w := &parsedRequest{policy: p, pod: pod{q.Name, q.Namespace, q.UID, q.Node}, seen: map[netip.Addr]bool{}}
+	if q.Node == "" {
+		w.faults.Add("nodeName", errRequired)
+	}
+	w.pod.check(&w.faults)
+	switch count := max(len(q.Items), len(q.SubENIs)); {
+	case count == 0:
+		w.faults.Add("iaasIPsAllocationRequest", errRequired)
+	case len(q.Items) > 0 && len(q.SubENIs) > 0:
+		w.faults.Add("iaasIPsAllocationRequest", errors.New("and subEniRequests must not both be given"))
+	case count > maximumItems:
+		w.faults.Add("the request", fmt.Errorf("has more than %d items", maximumItems))
+	default:
+		for i, one := range q.Items {
+			w.read(fmt.Sprintf("iaasIPsAllocationRequest[%d].", i), one.Parent, one.Subnet, addressField{"ipAddress", one.Address, 0})
+		}
+		for i, one := range q.SubENIs {
+			at := fmt.Sprintf("subEniRequests[%d].", i)
+			w.read(at, one.Parent, one.Subnet, addressField{"ipv4Address", one.Address4, 32}, addressField{"ipv6Address", one.Address6, 128})
+		}
+	}
+	return w, cmp.Or(w.faults.Problem(), w.unknown)
+}
+
+// read parses an item with one or two address fields.
+func (w *parsedRequest) read(at, parent, subnet string, fields ...addressField) {
+	n, item := &nic{}, parsedItem{}
+	first := "" // the field of the first address
+	for _, field := range fields {
+		address, err := field.parse()
+		if address.IsValid() {
+			if w.seen[address] {
+				err = errors.New("is requested twice")
+			}
+			w.seen[address] = true
+			first = cmp.Or(first, field.name)
+			n.addresses = append(n.addresses, address)
+		}
+		w.faults.Add(at+field.name, err)
+		item.addresses = append(item.addresses, address)
+	}
+	if len(fields) == 2 && fields[0].text == "" && fields[1].text == "" {
+		w.faults.Add(at+fields[0].name, errors.New("or "+fields[1].name+" is required"))
+	}
+	var err error
+	item.subnet, err = parseSubnet(subnet)
+	w.faults.Add(at+"subnet", err)
+	if err == nil && first != "" && !item.subnet.Contains(n.addresses[0]) {
+		w.faults.Add(at+first, fmt.Errorf("is not in the subnet %s", item.subnet))
+	}
+	n.parent, err = parseMAC(parent, false)
+	w.faults.Add(at+"parentNicMac", err)
+	if len(w.faults) > 0 {
+		return
+	}
+	if n.pool = w.policy.PoolOf(item.subnet); n.pool == nil {
+		w.unknown = errors.Join(w.unknown, api.Problemf(http.StatusNotFound, "no pool has the subnet %s", item.subnet))
+		return
+	}
+	if item.nic = n; len(fields) == 1 {
+		item.nic = w.pair(n)
+	}
+	if item.nic == n {
+		w.nics = append(w.nics, n)
+	}
+	w.items = append(w.items, item)
+}
+
+// pair adds the address of n to the first interface with the same parent and pool that has only the other family, and
+// returns that interface, or n if there is none: an interface of a Pod has at most one address of each family.
+func (w *parsedRequest) pair(n *nic) *nic {
+	address := n.addresses[0]
+	i := slices.IndexFunc(w.nics, func(other *nic) bool {
+		return other.parent == n.parent && other.pool == n.pool && len(other.addresses) == 1 && other.addresses[0].BitLen() != address.BitLen()
+	})
+	if i < 0 {
+		return n
+	}
+	other := w.nics[i]
+	other.addresses = append(other.addresses, address)
+	slices.SortFunc(other.addresses, netip.Addr.Compare) // IPv4 is less
+	return other
+}
+
+// parse reads the address of the field. An empty text is the zero address if the family is known.
+func (f addressField) parse() (netip.Addr, error) {
+	if f.text == "" && f.bits > 0 {
+		return netip.Addr{}, nil
+	}
+	address, err := parseAddress(f.text)
+	if err == nil && f.bits > 0 && address.BitLen() != f.bits {
+		return netip.Addr{}, fmt.Errorf("must be an address of %s", map[int]string{32: "IPv4", 128: "IPv6"}[f.bits])
+	}
+	return address, err
+}
+
 // parseAddress reads an address as Go's net package does, so that it has the form of net.IP.
 func parseAddress(text string) (netip.Addr, error) {
 	if text == "" {
@@ -308,34 +241,6 @@ func parseAddress(text string) (netip.Addr, error) {
 	}
 	return address.Unmap(), nil
 }
-
-// parseFamily works like parseAddress for one family; an empty text is the zero address.
-func parseFamily(text string, bits int) (netip.Addr, error) {
-	if text == "" {
-		return netip.Addr{}, nil
-	}
-	address, err := parseAddress(text)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	if address.BitLen() != bits {
-		return netip.Addr{}, fmt.Errorf("must be an address of %s", family(bits))
-	}
-	return address, nil
-}
-
-func family(bits int) string {
-	if bits == bits4 {
-		return "IPv4"
-	}
-	return "IPv6"
-}
-
-// The lengths of addresses.
-const (
-	bits4 = 32
-	bits6 = 128
-)
 
 // parseSubnet parses a CIDR. It accepts host bits.
 func parseSubnet(text string) (netip.Prefix, error) {

@@ -9,13 +9,13 @@ package spiderpool
 
 // allocateRequest is the body of allocate-ips; it has items of one of the two shapes.
 type allocateRequest struct {
-	Name      string `json:"podName,omitempty"`
-	Namespace string `json:"podNamespace,omitempty"`
-	UID       string `json:"podUID,omitempty"`
+	Name      string `json:"podName"`
+	Namespace string `json:"podNamespace"`
+	UID       string `json:"podUID"`
 	Node      string `json:"nodeName"`
 
-	Items   []item   `json:"iaasIPsAllocationRequest,omitempty"`
-	SubENIs []subENI `json:"subEniRequests,omitempty"`
+	Items   []item   `json:"iaasIPsAllocationRequest"`
+	SubENIs []subENI `json:"subEniRequests"`
 }
 
 // item is one address; the items of both families of an interface belong together.
@@ -31,8 +31,6 @@ type subENI struct {
 	Subnet   string `json:"subnet"`
 	Address4 string `json:"ipv4Address"`
 	Address6 string `json:"ipv6Address"`
-	Pool4    string `json:"ipv4PoolName,omitempty"`
-	Pool6    string `json:"ipv6PoolName,omitempty"`
 }
 
 // allocateResponse is the answer, with an entry for each item, in the same order.
@@ -66,12 +64,11 @@ type subENIResult struct {
 
 // releaseRequest is the body of release-ip. Garbage collection omits unknown fields.
 type releaseRequest struct {
-	Name      string `json:"podName,omitempty"`
-	Namespace string `json:"podNamespace,omitempty"`
-	UID       string `json:"podUID,omitempty"`
+	Name      string `json:"podName"`
+	Namespace string `json:"podNamespace"`
+	UID       string `json:"podUID"`
 	Node      string `json:"nodeName"`
-	Parent    string `json:"parentNicMac,omitempty"`
+	Parent    string `json:"parentNicMac"`
 	Subnet    string `json:"subnet"`
 	Address   string `json:"ipAddress"`
-	Pool      string `json:"poolName,omitempty"`
 }

@@ -124,7 +124,7 @@ func newWorld(t testing.TB, limit ...service.Limit) *world {
 		<-done
 	})
 	w.options = api.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
-	w.Handler = spiderpool.New(w.options, spiderpool.Extras{Records: 3})
+	w.Handler = spiderpool.New(w.options)
 	return w
 }
 
