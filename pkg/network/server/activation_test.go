@@ -63,16 +63,22 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestEachSocketGetsOneListener checks that each socket gets one listener, found by its name.
+// TestEachSocketGetsOneListener checks that a socket of systemd is given once, and that its name must be unique.
 func TestEachSocketGetsOneListener(t *testing.T) {
-	all := &sockets{named: map[string][]net.Listener{"one": {nil}, "two": {nil, nil}}}
+	opened, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	named := map[string][]net.Listener{"one": {opened}, "two": {nil, nil}}
 	for _, test := range []struct{ name, want string }{
 		{"one", ""},
 		{"one", "no socket with the FileDescriptorName one: there is two"},
 		{"two", "2 sockets with the FileDescriptorName two"},
 		{"none", "there is two"},
 	} {
-		if _, err := all.take(test.name); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+		l := Listener{Network: "systemd", Address: test.name}
+		if _, err := l.listen(t.Context(), named); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}

@@ -5,6 +5,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,20 +17,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
-
-	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// listen opens the address.
-func (l *Listener) listen(ctx context.Context) (net.Listener, error) {
+// listen opens the address, or takes it from the sockets of systemd.
+func (l *Listener) listen(ctx context.Context, named map[string][]net.Listener) (net.Listener, error) {
 	switch l.Network {
 	case "unix":
 		return l.listenUnix(ctx)
 	case networkSystemd:
-		return l.listenSystemd()
+		return l.listenSystemd(named)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, l.Network, l.Address)
 	if err != nil {
@@ -153,58 +151,24 @@ func lockFolder(path string) (unlock func(), err error) {
 // networkSystemd is the network of sockets that systemd has opened. The address is the name of the socket.
 const networkSystemd = "systemd"
 
-// inherited returns the sockets from systemd by name (sd_listen_fds(3)). It takes them once, so that child processes do
-// not inherit them.
-var inherited = sync.OnceValues(func() (*sockets, error) {
-	named, err := activation.ListenersWithNames()
-	return &sockets{named: named}, err
-})
-
-// sockets has the sockets from systemd that no listener has taken yet.
-type sockets struct {
-	mutex sync.Mutex
-	named map[string][]net.Listener
-}
-
-// take returns the socket with a name. No other caller gets it.
-func (s *sockets) take(name string) (net.Listener, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	there := s.named[name]
-	switch len(there) {
-	case 1:
-		delete(s.named, name)
-		return there[0], nil
+// listenSystemd takes a socket over from systemd (sd_listen_fds(3)). Its file stays after Close, clients wait in it until
+// the next start, and its unit sets mode and owner.
+func (l *Listener) listenSystemd(named map[string][]net.Listener) (net.Listener, error) {
+	sockets := named[l.Address]
+	switch len(sockets) {
 	case 0:
-		return nil, fmt.Errorf("systemd has passed no socket with the FileDescriptorName %s: there is %s", name, s.names())
+		return nil, fmt.Errorf("systemd has passed no socket with the FileDescriptorName %s: there is %s", l.Address,
+			cmp.Or(strings.Join(slices.Sorted(maps.Keys(named)), ", "), "none"))
+	case 1:
+		delete(named, l.Address)
 	default:
-		return nil, fmt.Errorf("systemd has passed %d sockets with the FileDescriptorName %s: each needs a unit with a name of its own", len(there), name)
+		return nil, fmt.Errorf("systemd has passed %d sockets with the FileDescriptorName %s: each needs a unit with a name of its own",
+			len(sockets), l.Address)
 	}
-}
-
-// names returns the names of the remaining sockets.
-func (s *sockets) names() string {
-	if len(s.named) == 0 {
-		return "none"
+	if err := l.checkExposure(sockets[0].Addr()); err != nil {
+		return nil, errors.Join(err, sockets[0].Close())
 	}
-	return strings.Join(slices.Sorted(maps.Keys(s.named)), ", ")
-}
-
-// listenSystemd takes a socket over from systemd. Its file stays after Close, clients wait in it until the next start,
-// and its unit sets mode and owner.
-func (l *Listener) listenSystemd() (net.Listener, error) {
-	all, err := inherited()
-	if err != nil {
-		return nil, fmt.Errorf("taking sockets of systemd: %w", err)
-	}
-	listener, err := all.take(l.Address)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.checkExposure(listener.Addr()); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	return listener, nil
+	return sockets[0], nil
 }
 
 // checkExposure returns an error if other machines or all users can connect without a permission in the configuration.
@@ -247,21 +211,4 @@ func checkSocketMode(path string) error {
 			path, there.Mode().Perm())
 	}
 	return nil
-}
-
-// warnUnused logs sockets from systemd that no listener uses: clients of such a socket would wait forever.
-func (s *Server) warnUnused() {
-	all, err := inherited()
-	if err != nil {
-		return
-	}
-	all.mutex.Lock()
-	defer all.mutex.Unlock()
-	for name, listeners := range all.named {
-		s.options.Log.Info("A socket of systemd has no listener: its clients wait without an answer; configure a listener for it", "name", name)
-		for _, listener := range listeners {
-			_ = listener.Close() // it was not used
-		}
-	}
-	clear(all.named)
 }

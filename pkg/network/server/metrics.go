@@ -5,11 +5,8 @@
 package server
 
 import (
-	"crypto/tls"
-	"strconv"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -22,7 +19,7 @@ type Metrics struct {
 	requests   *prometheus.CounterVec
 	duration   *prometheus.HistogramVec
 	inFlight   prometheus.Gauge
-	turned     *prometheus.CounterVec
+	refused    *prometheus.CounterVec
 	panics     prometheus.Counter
 	expiry     *prometheus.GaugeVec
 	guard      *serving.Metrics
@@ -37,64 +34,39 @@ const (
 
 // NewMetrics creates the metrics and registers them.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
+	auto := promauto.With(registry)
 	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_requests_total",
 			Help: "Requests by contract, endpoint and HTTP status.",
 		}, []string{"contract", "endpoint", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_network_request_duration_seconds",
 			Help: "Time from the head of a request to the end of its answer.",
 			// A durable allocation takes a few hundred microseconds; Spiderpool waits two minutes for a cloud at the most.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120},
 		}, []string{"contract", "endpoint"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_network_requests_in_flight",
-			Help: "Requests in progress.",
-		}),
-		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
+		inFlight: serving.NewGauge(registry, "graft_network_requests_in_flight", "Requests in progress."),
+		refused: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_requests_refused_total",
 			Help: "Requests rejected before they reached a contract: from web pages (page), or because of overload (busy).",
 		}, []string{"reason"}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_network_panics_total",
-			Help: "Requests answered with 500 because of a bug in the program.",
-		}),
-		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		panics: serving.NewCounter(registry, "graft_network_panics_total", "Requests answered with 500 because of a bug in the program."),
+		expiry: auto.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_certificate_expiry_timestamp_seconds",
 			Help: "Expiry time of a listener's certificate, in seconds since 1970.",
 		}, []string{"listener"}),
 		guard: serving.NewMetrics(registry, "network-provider"),
-		background: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_network_background_failures_total",
-			Help: "Failed attempts in the background, such as an unbind in the cloud; they are retried.",
-		}),
+		background: serving.NewCounter(registry, "graft_network_background_failures_total",
+			"Failed attempts in the background, such as an unbind in the cloud; they are retried."),
 	}
-	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.background)
-	m.turned.WithLabelValues(refusedBusy)
-	m.turned.WithLabelValues(refusedPage)
+	m.refused.WithLabelValues(refusedBusy)
+	m.refused.WithLabelValues(refusedPage)
 	return m
 }
 
 // FailedInBackground counts an attempt that has failed without a caller.
 func (m *Metrics) FailedInBackground() { m.background.Inc() }
-
-func (m *Metrics) started() { m.inFlight.Inc() }
-
-func (m *Metrics) finished(contract, endpoint string, code int, took time.Duration) {
-	m.inFlight.Dec()
-	m.requests.WithLabelValues(contract, endpoint, strconv.Itoa(code)).Inc()
-	m.duration.WithLabelValues(contract, endpoint).Observe(took.Seconds())
-}
-
-func (m *Metrics) refused(reason string) { m.turned.WithLabelValues(reason).Inc() }
-
-// certificate reports the expiry of a listener's certificate.
-func (m *Metrics) certificate(listener string, config *tls.Config) {
-	if leaf := config.Certificates[0].Leaf; leaf != nil {
-		m.expiry.WithLabelValues(listener).Set(float64(leaf.NotAfter.Unix()))
-	}
-}
 
 // Collector reports the usage of pools and the load of clouds on each scrape. Its labels are names in profiles.
 type Collector struct {
@@ -131,14 +103,8 @@ var (
 		"Remaining time of a cloud's Retry-After, in seconds.", []string{"cloud"}, nil)
 )
 
-// Describe implements prometheus.Collector.
-func (c Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		descSize, descAddresses, descVLANs, descTakenVLANs, descExhausted, descPending, descWaiting, descCalls, descTypical, descClosed,
-	} {
-		to <- desc
-	}
-}
+// Describe implements prometheus.Collector. It sends nothing, because the metrics depend on the profiles.
+func (c Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c Collector) Collect(to chan<- prometheus.Metric) {

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/go-logr/logr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
@@ -64,13 +65,6 @@ type Listener struct {
 	Permit, Certificates bool
 }
 
-// TLS has the paths of certificate files.
-type TLS struct {
-	CertFile, KeyFile string
-	// ClientCAFile contains the CAs of client certificates; if empty, callers need none.
-	ClientCAFile string
-}
-
 // Options configure a Server.
 type Options struct {
 	Listeners []Listener
@@ -94,45 +88,57 @@ type openAddress struct {
 	listener net.Listener
 	server   *http.Server
 	tls      *certificates
+	log      logr.Logger
 }
 
 // New opens all addresses: clients can connect, and wait until Serve starts. Serve or Close closes them. It fails if an
-// address is in use or invalid; no address stays open.
+// address is in use or invalid; no address stays open. It logs sockets from systemd that no listener uses, and closes
+// them: their clients would wait forever.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o}
 	guard := serving.NewGuard(o.Limits, o.Metrics.guard)
+	named, err := activation.ListenersWithNames()
+	if err != nil {
+		return nil, fmt.Errorf("taking sockets of systemd: %w", err)
+	}
 	for _, l := range o.Listeners {
-		p, err := s.open(ctx, l, guard)
+		p, err := s.open(ctx, l, named, guard)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", l, err), s.Close())
 		}
 		s.places = append(s.places, p)
 	}
-	s.warnUnused()
+	s.reloadCertificates()
+	for name, listeners := range named {
+		o.Log.Info("A socket of systemd has no listener: its clients wait without an answer; configure a listener for it", "name", name)
+		for _, listener := range listeners {
+			_ = listener.Close() // it was not used
+		}
+	}
 	return s, nil
 }
 
 // String returns the address in the form of the configuration.
 func (l Listener) String() string { return l.Network + "://" + l.Address }
 
-func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*openAddress, error) {
-	logger := s.options.Log.WithValues("listener", l.String())
-	p := &openAddress{Listener: l}
+// open opens an address; named are the sockets from systemd.
+func (s *Server) open(ctx context.Context, l Listener, named map[string][]net.Listener, guard *serving.Guard) (*openAddress, error) {
+	p := &openAddress{Listener: l, log: s.options.Log.WithValues("listener", l.String())}
 	var err error
 	if l.TLS != nil {
-		if p.tls, err = l.TLS.load(logger); err != nil {
+		p.tls = &certificates{TLS: l.TLS}
+		if err := p.tls.load(); err != nil {
 			return nil, err
 		}
-		s.options.Metrics.certificate(l.String(), p.tls.current.Load())
 	}
-	if p.listener, err = p.listen(ctx); err != nil {
+	if p.listener, err = p.listen(ctx, named); err != nil {
 		return nil, err
 	}
 	browsers := p.listener.Addr().Network() == "tcp"
 	p.listener = guard.Listen(p.listener)
 	p.server = guard.Server(serving.Drain{Draining: s.options.Draining, Handler: &router{
-		contracts: l.Contracts, browsers: browsers, guard: guard, metrics: s.options.Metrics, log: logger,
-	}}, logger)
+		contracts: l.Contracts, browsers: browsers, guard: guard, metrics: s.options.Metrics, log: p.log,
+	}}, p.log)
 	if p.tls != nil {
 		p.server.TLSConfig = &tls.Config{
 			MinVersion:         tls.VersionTLS12,
@@ -167,9 +173,8 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	for _, p := range s.places {
 		p.logOpen(s.options.Log)
 		work.Go(func() {
-			log := s.options.Log.WithValues("listener", p.Listener.String())
 			broken := func(err error) { cancel(fmt.Errorf("serving %s: %w", p.Listener, err)) }
-			if err := serving.Serve(ctx, p.server, p.listener, grace, log, broken); err != nil {
+			if err := serving.Serve(ctx, p.server, p.listener, grace, p.log, broken); err != nil {
 				broken(err)
 			}
 		})
@@ -205,12 +210,15 @@ func (p *openAddress) logOpen(log logr.Logger) {
 	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address")
 }
 
-// reloadCertificates reads certificates again.
+// reloadCertificates loads changed certificates, and reports their expiry.
 func (s *Server) reloadCertificates() {
 	for _, p := range s.places {
-		if p.tls != nil {
-			p.tls.reload()
-			s.options.Metrics.certificate(p.Listener.String(), p.tls.current.Load())
+		if p.tls == nil {
+			continue
+		}
+		p.tls.reload(p.log)
+		if leaf := p.tls.current.Load().Certificates[0].Leaf; leaf != nil {
+			s.options.Metrics.expiry.WithLabelValues(p.Listener.String()).Set(float64(leaf.NotAfter.Unix()))
 		}
 	}
 }

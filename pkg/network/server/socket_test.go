@@ -25,7 +25,7 @@ func TestSocketFolderAndMode(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "some", "folder", "s.sock")
 		l := unix(path, mode)
 		l.UID, l.GID = os.Getuid(), os.Getgid()
-		listener, err := l.listen(t.Context())
+		listener, err := l.listen(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,22 +51,22 @@ func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead.SetUnlinkOnClose(false)
-	if _, err := unix(path, 0o600).listen(t.Context()); err == nil || !strings.Contains(err.Error(), "another server answers at "+path) {
+	if _, err := unix(path, 0o600).listen(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "another server answers at "+path) {
 		t.Fatalf("want an error for a socket in use, got %v", err)
 	}
 	_ = dead.Close()
-	first, err := unix(path, 0o600).listen(t.Context())
+	first, err := unix(path, 0o600).listen(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := unix(path, 0o600).listen(t.Context()); err == nil {
+	if _, err := unix(path, 0o600).listen(t.Context(), nil); err == nil {
 		t.Fatal("a second server listens on a used socket, want an error")
 	}
 	// Another process replaces the path: its socket must not be removed.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	second, err := unix(path, 0o600).listen(t.Context())
+	second, err := unix(path, 0o600).listen(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 		t.Errorf("the socket still exists: %v", err)
 	}
 	write(t, path, []byte("x"))
-	if _, err := unix(path, 0o600).listen(t.Context()); err == nil || !strings.Contains(err.Error(), "exists and is not a socket") {
+	if _, err := unix(path, 0o600).listen(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "exists and is not a socket") {
 		t.Errorf("a file: %v", err)
 	}
 }
@@ -96,7 +96,7 @@ func TestOneOfManyServersGetsTheSocket(t *testing.T) {
 	)
 	for range 16 {
 		work.Go(func() {
-			if l, err := unix(path, 0o600).listen(t.Context()); err == nil {
+			if l, err := unix(path, 0o600).listen(t.Context(), nil); err == nil {
 				mutex.Lock()
 				defer mutex.Unlock()
 				got = append(got, l)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -54,10 +55,13 @@ func (e *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	contract, endpoint := e.find(r.URL.Path)
 	answer := &answer{ResponseWriter: w}
-	e.metrics.started()
+	e.metrics.inFlight.Inc()
 	defer func() {
-		e.metrics.finished(contract.Name, endpoint, answer.code(), time.Since(began))
-		e.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", answer.code(), "duration", time.Since(began))
+		code, took := cmp.Or(answer.status, http.StatusOK), time.Since(began)
+		e.metrics.inFlight.Dec()
+		e.metrics.requests.WithLabelValues(contract.Name, endpoint, strconv.Itoa(code)).Inc()
+		e.metrics.duration.WithLabelValues(contract.Name, endpoint).Observe(took.Seconds())
+		e.log.V(1).Info("Answered", "contract", contract.Name, "endpoint", endpoint, "code", code, "duration", took)
 	}()
 	defer e.recoverPanic(answer, r, contract, endpoint)
 	switch {
@@ -77,7 +81,7 @@ func (e *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuse counts a refusal, and answers it in the contract's own form.
 func (e *router) refuse(w http.ResponseWriter, r *http.Request, c Contract, reason string, p *api.Problem) {
-	e.metrics.refused(reason)
+	e.metrics.refused.WithLabelValues(reason).Inc()
 	serving.CloseAfter(w, r)
 	c.refuse(w, r, p)
 }
@@ -164,11 +168,3 @@ func (a *answer) Write(data []byte) (int, error) {
 
 // Unwrap implements the interface for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// code returns the status of the response.
-func (a *answer) code() int {
-	if a.status == 0 {
-		return http.StatusOK
-	}
-	return a.status
-}

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-func TestEntrance(t *testing.T) {
+func TestRouter(t *testing.T) {
 	w := newWorld(t, Listener{}, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		switch {
@@ -52,7 +52,7 @@ func TestEntrance(t *testing.T) {
 			t.Errorf("%s %.10s: %s", test.path, test.body, got)
 		}
 	}
-	if log := w.logged(); strings.Contains(log, "secret") || !strings.Contains(log, "index out of range") || !strings.Contains(log, "entrance_test.go") {
+	if log := w.logged(); strings.Contains(log, "secret") || !strings.Contains(log, "index out of range") || !strings.Contains(log, "router_test.go") {
 		t.Errorf("the log is %s", log)
 	}
 	for labels, want := range map[[2]string]float64{{"do", "200"}: 2, {"do", "413"}: 1, {"do", "500"}: 2, {"other", "200"}: 1, {"/other", "200"}: 0} {
