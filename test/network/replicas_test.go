@@ -249,13 +249,15 @@ var _ = Describe("a server without a connection to etcd", Ordered, func() {
 		Entry("when the key belongs to another certificate",
 			func() (string, string, string) { return c.CAFile, c.CertFile, key },
 			func() []string {
-				return []string{"reading the certificate for etcd: ", "private key does not match public key"}
+				return []string{"reading the certificates for etcd: ", "private key does not match public key"}
 			}),
 		Entry("when the file with the authorities is missing",
 			func() (string, string, string) { return filepath.Join(filepath.Dir(ca), "none"), "", "" },
-			func() []string { return []string{"reading the CAs of etcd: ", "no such file"} }),
+			func() []string { return []string{"reading the certificates for etcd: ", "no such file"} }),
 		Entry("when the file with the authorities has none",
 			func() (string, string, string) { return key, "", "" },
-			func() []string { return []string{"reading the CAs of etcd: there is no certificate in " + key} }),
+			func() []string {
+				return []string{"reading the certificates for etcd: unable to load root certificates: "}
+			}),
 	)
 })

@@ -27,7 +27,7 @@ ledger: {etcd: {endpoints: ["https://127.0.0.1:1"], caFile: ` + n.path("ca.crt")
 	}
 	const want = `Error: listeners[0].address: "99999" is not a port from 0 to 65535
 listeners[0].tls: loading certificates: open tls.crt: no such file or directory
-ledger.etcd: reading the CAs of etcd: open ca.crt: no such file or directory
+ledger.etcd: reading the certificates for etcd: open ca.crt: no such file or directory
 `
 	arguments := []string{"--config=" + n.path("config.yaml"), "--profiles=" + n.path("acme.yaml"), "--metrics-address=0", "--check"}
 	if status, said := n.main(t, arguments...); status != 1 {

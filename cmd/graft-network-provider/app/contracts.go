@@ -19,11 +19,12 @@ import (
 
 // contracts returns all supported APIs by name. To add one, write a codec, add an entry here, and add its name
 // to the configuration. The timeouts exceed those of the codecs, which know their clients' limits.
-func (p *program) contracts(w api.Options) map[string]server.Contract {
+func (p *program) contracts() map[string]server.Contract {
 	named := func(name string) api.Options {
-		with := w
-		with.Log = w.Log.WithName(name)
-		return with
+		return api.Options{
+			Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Log: p.Log.WithName(name),
+			MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
+		}
 	}
 	all := map[string]server.Contract{
 		"dranet": {
@@ -70,9 +71,7 @@ func spiderpoolEndpoint(path string) string {
 
 // allListeners returns the configured listeners and the administration socket.
 func (p *program) allListeners() ([]server.Listener, error) {
-	listeners, err := p.Listeners(p.contracts(api.Options{
-		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Log: p.Log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
-	}))
+	listeners, err := p.Listeners(p.contracts())
 	if err != nil {
 		return nil, err
 	}

@@ -57,14 +57,20 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 		return nil, errors.Join(fmt.Errorf("opening the kernel for Docker: %w", err), d.kernel.Close())
 	}
 	d.logKinds(d.kernel.Probe(ctx))
-	d.warnOfFilters()
+	if families := filteredFamilies("/proc/sys/net/bridge"); len(families) > 0 {
+		d.log.Info("Packets between containers on one bridge pass the machine's FORWARD chain and are lost if its policy is DROP, which dockerd sets; "+
+			"see docs/usage/docker.md, \"Packet filters\", for the rule that accepts them", "families", families)
+	}
 	report := func(err error) {
 		p.Metrics.FailedInBackground()
 		d.log.Error(err, "Background work failed")
 	}
 	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
-		Grace: d.config.Sweep.Grace.Duration, Report: report, Freed: d.logReleased,
+		Grace: d.config.Sweep.Grace.Duration, Report: report,
+		Freed: func(a network.Allocation) {
+			d.log.Info("Released an unused address", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
+		},
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
 			return d.Driver.HasNetwork(ctx, network, space, subnet, address)
 		},
@@ -72,7 +78,11 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	d.Driver = driver.New(driver.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Kernel: d.kernel, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: mayExist,
-		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Removed: d.countRemoved,
+		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
+		Removed: func(kind, name string) {
+			d.metrics.removed.WithLabelValues(kind).Inc()
+			d.log.Info("Removed an unused object", "kind", kind, "name", name)
+		},
 	})
 	p.Registry.MustRegister(dockerCollector{d.Driver.Usage})
 	return d, nil
@@ -98,17 +108,6 @@ func (d *Docker) logKinds(missing map[link.Kind]error) {
 	d.log.Info("Supported kinds of Docker networks", "kinds", strings.Join(there, ", "))
 }
 
-// logReleased logs a released address.
-func (d *Docker) logReleased(a network.Allocation) {
-	d.log.Info("Released an unused address", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
-}
-
-// countRemoved logs and counts a removed object: a network, an endpoint or a link.
-func (d *Docker) countRemoved(what, name string) {
-	d.metrics.removed.WithLabelValues(what).Inc()
-	d.log.Info("Removed an unused object", "kind", what, "name", name)
-}
-
 // Contract returns the codec.
 func (d *Docker) Contract(w wire.Options) server.Contract {
 	handler := docker.New(docker.Options{
@@ -116,6 +115,18 @@ func (d *Docker) Contract(w wire.Options) server.Contract {
 		Failed: d.metrics.failed,
 	})
 	return server.Contract{Handler: handler, Refuse: docker.Refuse, Endpoint: docker.Endpoint, Timeout: docker.Patience + 5*time.Second}
+}
+
+// filteredFamilies returns the address families with bridged frames that pass the packet filters of the machine
+// (br_netfilter). folder is /proc/sys/net/bridge.
+func filteredFamilies(folder string) []string {
+	var families []string
+	for _, filter := range [][2]string{{"bridge-nf-call-iptables", "IPv4"}, {"bridge-nf-call-ip6tables", "IPv6"}} {
+		if text, err := os.ReadFile(filepath.Join(folder, filter[0])); err == nil && strings.TrimSpace(string(text)) != "0" {
+			families = append(families, filter[1])
+		}
+	}
+	return families
 }
 
 // boot identifies the lifetime of this machine's links: the boot, and the network namespace of the program. It

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
@@ -27,22 +28,23 @@ type dockerMetrics struct {
 }
 
 func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
+	auto := promauto.With(registry)
 	m := &dockerMetrics{
-		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+		errors: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_docker_errors_total",
 			Help: "Error answers to Docker (field Err, mostly with status 200), by fault: caller or server.",
 		}, []string{"endpoint", "fault"}),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+		calls: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_kernel_calls_total",
 			Help: "Kernel calls, by kind of link and result: done, impossible, unavailable or failed.",
 		}, []string{"call", "kind", "result"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_network_kernel_call_duration_seconds",
 			Help: "Duration of kernel calls.",
 			// Creating a link takes one or two milliseconds. Removing one waits for other work of the kernel.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
-		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+		removed: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_docker_stale_removed_total",
 			Help: "Unused objects that were removed, by kind: network, endpoint or link.",
 		}, []string{"kind"}),
@@ -50,7 +52,6 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 	for _, what := range []string{"network", "endpoint", "link"} {
 		m.removed.WithLabelValues(what)
 	}
-	registry.MustRegister(m.errors, m.calls, m.duration, m.removed)
 	return m
 }
 
@@ -96,12 +97,8 @@ var (
 // usageTimeout limits the reading of rows that are not in memory. Prometheus waits ten seconds by default.
 const usageTimeout = 2 * time.Second
 
-// Describe implements prometheus.Collector.
-func (c dockerCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descNetworks, descEndpoints} {
-		to <- desc
-	}
-}
+// Describe implements prometheus.Collector. It sends nothing, because there may be no metrics.
+func (c dockerCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (c dockerCollector) Collect(to chan<- prometheus.Metric) {

@@ -8,6 +8,7 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,16 +93,9 @@ func (o *Installation) Check(ctx context.Context, out, errOut io.Writer) error {
 	if err := o.checkLinks(ctx, p); err != nil {
 		return err
 	}
-	pools := slices.Sorted(maps.Keys(p.Pools))
-	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", joinNames(pools), joinNames(p.ProfileNames()))
+	join := func(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
+	_, err = fmt.Fprintf(out, "ok: pools %s; profiles %s\n", join(slices.Sorted(maps.Keys(p.Pools))), join(p.ProfileNames()))
 	return err
-}
-
-func joinNames(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // Limits returns the configured limits. A request without a free slot is rejected at once, because clients retry.
@@ -140,12 +134,18 @@ func (o *Installation) Administration() (string, error) {
 	return path, nil
 }
 
-// Listeners returns the configured listeners. It fails for an unknown contract or an invalid address.
+// Listeners returns the configured listeners. It fails for an invalid address, mode or owner.
 func (o *Installation) Listeners(contracts map[string]server.Contract) ([]server.Listener, error) {
 	var all []server.Listener
 	for _, l := range o.Config.Listeners {
-		opened, err := listener(l)
-		if err != nil {
+		opened := server.Listener{
+			Insecure: l.Exposed(), Permit: l.Insecure, Certificates: l.Answers(configv1alpha1.ContractDocker), TLS: (*server.TLS)(l.TLS),
+		}
+		var problems [3]error
+		opened.Network, opened.Address, problems[0] = l.Endpoint()
+		opened.Mode, problems[1] = l.FileMode()
+		opened.UID, opened.GID, problems[2] = l.Owners()
+		if err := errors.Join(problems[:]...); err != nil {
 			return nil, err
 		}
 		for _, name := range l.ContractNames() {
@@ -154,22 +154,6 @@ func (o *Installation) Listeners(contracts map[string]server.Contract) ([]server
 		all = append(all, opened)
 	}
 	return all, nil
-}
-
-func listener(l configv1alpha1.NetworkListener) (made server.Listener, err error) {
-	if made.Network, made.Address, err = l.Endpoint(); err != nil {
-		return made, err
-	}
-	if made.Mode, err = l.FileMode(); err != nil {
-		return made, err
-	}
-	if made.UID, made.GID, err = l.Owners(); err != nil {
-		return made, err
-	}
-	made.Insecure = l.Exposed()
-	made.Permit, made.Certificates = l.Insecure, l.Answers(configv1alpha1.ContractDocker)
-	made.TLS = (*server.TLS)(l.TLS)
-	return made, nil
 }
 
 // checkMachine reports files that cannot be loaded and addresses that this machine does not have. It opens

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
@@ -118,23 +120,16 @@ type leakMetrics struct {
 }
 
 func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
-	m := leakMetrics{
-		suspects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	return leakMetrics{
+		suspects: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_leaks", Help: "Possible leaks at the last search, by reason: gone (owner deleted), missing (not found once) or old.",
 		}, []string{"reason"}),
-		unchecked: gauge("graft_network_leaks_unchecked", "Allocations in the last search whose holders could not be checked."),
-		freed:     counter("graft_network_leaks_freed_total", "Allocations freed because their holders no longer existed."),
-		failures:  counter("graft_network_leaks_failures_total", "Searches for leaks that failed completely or in part."),
-		last:      gauge("graft_network_leaks_last_search_timestamp_seconds", "Time of the last search for leaks, in seconds since 1970."),
+		unchecked: serving.NewGauge(registry, "graft_network_leaks_unchecked", "Allocations in the last search whose holders could not be checked."),
+		freed:     serving.NewCounter(registry, "graft_network_leaks_freed_total", "Allocations freed because their holders no longer existed."),
+		failures:  serving.NewCounter(registry, "graft_network_leaks_failures_total", "Searches for leaks that failed completely or in part."),
+		last: serving.NewGauge(registry, "graft_network_leaks_last_search_timestamp_seconds",
+			"Time of the last search for leaks, in seconds since 1970."),
 	}
-	registry.MustRegister(m.suspects, m.unchecked, m.freed, m.failures, m.last)
-	return m
 }
 
 // done records the result of a search.
@@ -144,5 +139,5 @@ func (m leakMetrics) done(s gc.Summary) {
 	}
 	m.unchecked.Set(float64(s.Unchecked))
 	m.freed.Add(float64(s.Freed))
-	m.last.Set(float64(clock.RealClock{}.Now().Unix()))
+	m.last.SetToCurrentTime()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -35,19 +36,18 @@ func (p *Parts) newOrphans(log logr.Logger, failures prometheus.Counter) *orphan
 	if p.Config.Ledger.Etcd == nil && (p.EachNode || p.Config.Node != "") {
 		return nil
 	}
-	o := &orphans{
+	auto := promauto.With(p.Registry)
+	return &orphans{
 		clouds: p.Reloader.Service().Clouds, allocations: p.Reloader.Ledger().All,
 		period: p.Config.Leaks.Period.Duration, remove: p.Config.Leaks.Mode == "free", log: log,
-		found: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		found: auto.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_cloud_orphans", Help: "Bindings of a cloud without an allocation at the last search, by cloud.",
 		}, []string{"cloud"}),
-		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+		removed: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_cloud_orphans_removed_total", Help: "Bindings of a cloud deleted because they had no allocation, by cloud.",
 		}, []string{"cloud"}),
 		failures: failures,
 	}
-	p.Registry.MustRegister(o.found, o.removed)
-	return o
 }
 
 // run searches periodically until the context ends.

@@ -7,7 +7,6 @@ package installation
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -15,9 +14,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/transport"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
@@ -68,39 +67,16 @@ func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledg
 }
 
 // etcdTLS returns the TLS configuration, or nil without files. The certificate is read for each connection, so
-// that it may change.
+// that it may change. It fails if a file cannot be loaded.
 func etcdTLS(c configv1alpha1.Etcd) (*tls.Config, error) {
-	if c.CAFile == "" && c.CertFile == "" {
-		return nil, nil
+	config, err := transport.TLSConfigFor(&transport.Config{TLS: transport.TLSConfig{
+		CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile, ReloadTLSFiles: c.CertFile != "",
+	}})
+	if err == nil && c.CertFile != "" {
+		_, err = config.GetClientCertificate(nil)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.CAFile != "" {
-		data, err := disk.ReadFile(c.CAFile, disk.CertificateSize)
-		if err != nil {
-			return nil, fmt.Errorf("reading the CAs of etcd: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, errors.New("reading the CAs of etcd: there is no certificate in " + c.CAFile)
-		}
-	}
-	if c.CertFile != "" {
-		load := func() (*tls.Certificate, error) {
-			certificate, err := disk.ReadFile(c.CertFile, disk.CertificateSize)
-			if err != nil {
-				return nil, err
-			}
-			key, err := disk.ReadFile(c.KeyFile, disk.CertificateSize)
-			if err != nil {
-				return nil, err
-			}
-			pair, err := tls.X509KeyPair(certificate, key)
-			return &pair, err
-		}
-		if _, err := load(); err != nil {
-			return nil, fmt.Errorf("reading the certificate for etcd: %w", err)
-		}
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificates for etcd: %w", err)
 	}
 	return config, nil
 }
