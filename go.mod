@@ -13,7 +13,6 @@ require (
 	github.com/coreos/go-systemd/v22 v22.7.0 // socket activation, sd_notify, and units in Gardener's extension library
 	github.com/creack/pty v1.1.24 // tests run sessions at a terminal
 	github.com/evanphx/json-patch/v5 v5.9.11 // merge patches of shoots and of interpreted objects
-	github.com/gaissmai/bart v0.30.0 // overlaps of the prefixes of pools
 	github.com/gardener/etcd-druid/api v0.35.0 // the types of Etcd
 	github.com/gardener/gardener v1.136.2 // the types of Gardener, its webhook and certificate packages, and the control planes that it writes
 	github.com/gardener/machine-controller-manager v0.61.2 // tests interpret its kinds

@@ -150,7 +150,7 @@ func ParseAddr(text string) (netip.Addr, error) {
 	case address.Zone() != "":
 		return address, errors.New(quote(text) + " has a zone")
 	case address.Is4In6():
-		return address, errors.New(quote(text) + " is an IPv4 address that is written as an IPv6 one")
+		return address, errors.New(quote(text) + " is an IPv4 address in IPv6 notation: write " + address.Unmap().String())
 	}
 	return address, nil
 }

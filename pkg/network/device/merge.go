@@ -5,9 +5,9 @@
 package device
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 )
 
@@ -15,7 +15,12 @@ import (
 // over have precedence, and lists are combined. For equal addresses, routes to one destination in one table, and
 // entries for one neighbour, over has precedence. It changes neither argument.
 func Merge(base, over Config) Config {
-	merged, _ := overlay(reflect.ValueOf(base), reflect.ValueOf(over)).Interface().(Config)
+	var merged Config
+	for _, c := range []Config{base, over} {
+		if raw, err := json.Marshal(c); err == nil { // decoding sets only what the text has
+			_ = json.Unmarshal(raw, &merged)
+		}
+	}
 	merged.Interface.Addresses = last(base.Interface.Addresses, over.Interface.Addresses, canonical)
 	merged.Routes = last(base.Routes, over.Routes, func(r Route) string {
 		return fmt.Sprintf("%s %d", network(r.Destination), r.Table)
@@ -23,36 +28,6 @@ func Merge(base, over Config) Config {
 	merged.Rules = last(base.Rules, over.Rules, func(r Rule) string { return fmt.Sprint(r) })
 	merged.Neighbors = last(base.Neighbors, over.Neighbors, func(n Neighbor) string { return host(n.Destination) })
 	return merged
-}
-
-// overlay returns base with the values that over sets.
-func overlay(base, over reflect.Value) reflect.Value {
-	switch {
-	case over.IsZero():
-		return base
-	case base.IsZero():
-		return over
-	case over.Kind() == reflect.Struct:
-		merged := reflect.New(over.Type()).Elem()
-		for i := range over.NumField() {
-			merged.Field(i).Set(overlay(base.Field(i), over.Field(i)))
-		}
-		return merged
-	case over.Kind() == reflect.Pointer && over.Type().Elem().Kind() == reflect.Struct:
-		merged := reflect.New(over.Type().Elem())
-		merged.Elem().Set(overlay(base.Elem(), over.Elem()))
-		return merged
-	case over.Kind() == reflect.Map:
-		merged := reflect.MakeMap(over.Type())
-		for _, of := range []reflect.Value{base, over} {
-			for key, value := range of.Seq2() {
-				merged.SetMapIndex(key, value)
-			}
-		}
-		return merged
-	default:
-		return over
-	}
 }
 
 // last joins lists. Of items with the same key, the last one stays.

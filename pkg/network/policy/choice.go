@@ -135,9 +135,9 @@ func (c *compiler) configuration(env *expression.Environment, n source.Node, p p
 	if !tree.Constant() {
 		return x
 	}
-	var err error
-	if x.known, err = tree.JSON(context.Background(), interpreter.EmptyActivation()); err == nil {
-		_, err = decode(x.known)
+	raw, err := tree.JSON(context.Background(), interpreter.EmptyActivation())
+	if err == nil {
+		_, err = decode(raw)
 	}
 	if err != nil {
 		c.add(p, source.WrongValue, "%s", err)
@@ -181,66 +181,49 @@ func (c *compiler) link(p position, spec *v1alpha1.NetworkLink) *Link {
 
 // linkProblems adds findings about combinations of fields, unless one of the fields has a finding already.
 func (c *compiler) linkProblems(made *Link, p position, before int) {
-	var found paths
-	for _, finding := range c.findings[before:] {
-		found = append(found, finding.Path)
-	}
 	problems := made.Problems()
 	if made.VNI == 0 {
 		delete(problems, "vni") // each network of the profile may have its own
 	}
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
-		at := p.At(field)
-		if found.in(at.Path) {
-			continue
+		if at := p.At(field); !c.hasFinding(before, at) {
+			c.problem(at, problems[field].Error())
 		}
-		rule := source.WrongValue
-		if at.Missing {
-			rule = source.MissingField
-		}
-		c.add(at, rule, "%s", problems[field])
 	}
 }
 
 // ends reads the addresses of a tunnel.
 func (c *compiler) ends(made *Link, p position, spec *v1alpha1.NetworkLink) {
-	read := func(at position, t source.Text) (address netip.Addr, ok bool) {
-		address, err := parseAddress(t.Value)
-		if err != nil {
+	read := func(at position, t source.Text, use func(netip.Addr)) {
+		if address, err := device.ParseAddr(t.Value); err != nil {
 			c.add(at, source.WrongValue, "%s", err)
+		} else {
+			use(address)
 		}
-		return address, err == nil
 	}
 	if !spec.Local.At.Absent() {
-		made.Local, _ = read(p.At("local"), spec.Local)
+		read(p.At("local"), spec.Local, func(address netip.Addr) { made.Local = address })
 	}
 	for i, t := range spec.Peers {
 		at := p.At("peers").Item(i)
-		address, ok := read(at, t)
-		if ok && slices.Contains(made.Peers, address) {
-			c.findings = append(c.findings, at.FindingOf(source.DuplicateName, "%s is listed twice", address))
-		} else if ok {
+		read(at, t, func(address netip.Addr) {
+			if slices.Contains(made.Peers, address) {
+				c.add(at, source.DuplicateName, "%s is listed twice", address)
+				return
+			}
 			made.Peers = append(made.Peers, address)
-		}
+		})
 	}
 }
 
 // beyondDocker warns of settings that Docker does not support. Networks of such a profile are rejected.
 func (c *compiler) beyondDocker(config position) {
-	warn := func(at position, why string) {
-		if !at.Absent() && at.Node.Value != "false" && !device.IsMainTable(at.Node.Value) {
-			c.warn(at, NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", why)
-		}
+	var tree map[string]any
+	if config.Absent() || config.Node.Decode(&tree) != nil {
+		return // another finding reports what cannot be decoded
 	}
-	for _, beyond := range device.BeyondDocker() {
-		list, inner, items := strings.Cut(beyond.Field, "[].")
-		if !items {
-			warn(config.Walk(beyond.Field), beyond.Why)
-			continue
-		}
-		for i := range config.At(list).Value().Items() {
-			warn(config.At(list).Item(i).At(inner), beyond.Why)
-		}
+	for _, beyond := range device.BeyondDocker(tree) {
+		c.warn(config.Walk(beyond.Field), NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", beyond.Message)
 	}
 }
 

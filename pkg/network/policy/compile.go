@@ -55,7 +55,6 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 	if len(findings.Errors())+len(known.Errors()) > 0 {
 		return nil, findings
 	}
-	c.policy.subnets = index(c.policy.Pools)
 	return c.policy, findings
 }
 
@@ -117,14 +116,10 @@ func (c *compiler) names() {
 	}
 	for _, d := range c.documents {
 		root := position{Node: d.Node}
-		for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
-			once("cloud", name, root.At("clouds").Key(name))
-		}
-		for _, name := range slices.Sorted(maps.Keys(d.Pools)) {
-			once("pool", name, root.At("pools").Key(name))
-		}
-		for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
-			once("profile", name, root.At("profiles").Key(name))
+		for section, kind := range map[string]string{"clouds": "cloud", "pools": "pool", "profiles": "profile"} {
+			for _, field := range root.At(section).Value().Fields() {
+				once(kind, field.Key.Value, root.At(section).Key(field.Key.Value))
+			}
 		}
 		for i, rule := range d.Deny {
 			if rule.Name.Value != "" {
@@ -233,33 +228,30 @@ func (c *compiler) attribute(p position) (attribute, error) {
 				return attribute{}, p.FindingOf(source.WrongType, "cannot be read")
 			}
 		}
-		known, err := attributeOf(expression.Value(value))
-		if err != nil {
+		a := attribute{value: expression.Value(value)}
+		if _, err := attributeOf(a.value); err != nil {
 			return attribute{}, p.FindingOf(source.WrongType, "%s", err)
 		}
-		return attribute{known: &known}, nil
+		return a, nil
 	}
 	template, err := c.device.Template(n.Value, expression.At(n))
 	if err != nil {
 		return attribute{}, err
 	}
-	a := attribute{template: template}
 	if template.Constant() {
 		value, err := template.Evaluate(context.Background(), interpreter.EmptyActivation())
-		if err != nil {
-			return attribute{}, err
+		if err == nil {
+			_, err = attributeOf(value)
 		}
-		known, err := attributeOf(value)
-		a.known = &known
-		return a, err
+		return attribute{template: template}, err
 	}
 	switch kind := template.Type(); {
-	case kind.Kind() == types.StringKind, kind.Kind() == types.IntKind, kind.Kind() == types.UintKind, kind.Kind() == types.BoolKind,
-		kind.Kind() == types.DynKind, kind.TypeName() == apiservercel.SemverType.TypeName():
+	case slices.Contains([]types.Kind{types.StringKind, types.IntKind, types.UintKind, types.BoolKind, types.DynKind}, kind.Kind()),
+		kind.TypeName() == apiservercel.SemverType.TypeName():
+		return attribute{template: template}, nil
 	default:
 		return attribute{}, p.FindingOf(expression.WrongResult, "%s, is %s", attributeTypes, kind.TypeName())
 	}
-	return a, nil
 }
 
 // condition compiles a condition. It returns nil if there is none or it is invalid. It adds a finding for a condition

@@ -101,8 +101,6 @@ func anyAddress(of netip.Addr) netip.Addr {
 type configuration struct {
 	tree *expression.Tree
 	at   source.Position
-	// known is the result as JSON if it is constant.
-	known []byte
 }
 
 // withoutExpressions returns a copy of a value without computed parts.
@@ -129,12 +127,9 @@ func (x *configuration) evaluate(ctx context.Context, vars interpreter.Activatio
 	if x == nil {
 		return device.Config{}, nil
 	}
-	raw := x.known
-	if raw == nil {
-		var err error
-		if raw, err = x.tree.JSON(ctx, vars); err != nil {
-			return device.Config{}, err
-		}
+	raw, err := x.tree.JSON(ctx, vars)
+	if err != nil {
+		return device.Config{}, err
 	}
 	config, err := decode(raw)
 	if err != nil {
@@ -144,8 +139,7 @@ func (x *configuration) evaluate(ctx context.Context, vars interpreter.Activatio
 }
 
 // decode reads a configuration strictly. The error names fields, and no values.
-func decode(raw []byte) (device.Config, error) {
-	var c device.Config
+func decode(raw []byte) (c device.Config, err error) {
 	strict, err := kjson.UnmarshalStrict(raw, &c)
 	if err != nil {
 		return c, errors.New("a field has a value of a wrong type")

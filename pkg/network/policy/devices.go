@@ -111,20 +111,20 @@ const maximumAttributes = 32
 // attribute is a fact of a device.
 type attribute struct {
 	name string
-	// known is the value if it is constant.
-	known    *device.Attribute
+	// template computes the value; it is nil if value is written as a number or a truth value.
 	template *expression.Template
+	value    ref.Val
 	at       source.Position
 }
 
 // evaluate computes the value.
 func (a attribute) evaluate(ctx context.Context, vars interpreter.Activation) (device.Attribute, error) {
-	if a.known != nil {
-		return clone(*a.known), nil
-	}
-	value, err := a.template.Evaluate(ctx, vars)
-	if err != nil {
-		return device.Attribute{}, err
+	value := a.value
+	if a.template != nil {
+		var err error
+		if value, err = a.template.Evaluate(ctx, vars); err != nil {
+			return device.Attribute{}, err
+		}
 	}
 	result, err := attributeOf(value)
 	if err != nil {
@@ -133,22 +133,9 @@ func (a attribute) evaluate(ctx context.Context, vars interpreter.Activation) (d
 	return result, nil
 }
 
-// clone returns a deep copy.
-func clone(a device.Attribute) device.Attribute {
-	return device.Attribute{Int: copied(a.Int), Bool: copied(a.Bool), String: copied(a.String), Version: copied(a.Version)}
-}
-
-func copied[T any](of *T) *T {
-	if of == nil {
-		return nil
-	}
-	value := *of
-	return &value
-}
-
 const attributeTypes = `must be a text, a whole number, true or false, or a version such as ${ semver("1.2.3") }`
 
-// attributeOf converts a CEL value to an attribute.
+// attributeOf converts a CEL value to an attribute. The error contains no value.
 func attributeOf(value ref.Val) (device.Attribute, error) {
 	switch v := value.(type) {
 	case types.Bool:
@@ -163,13 +150,12 @@ func attributeOf(value ref.Val) (device.Attribute, error) {
 		}
 	case types.String:
 		s := string(v)
-		return checked(device.Attribute{String: &s})
+		a := device.Attribute{String: &s}
+		return a, a.Validate()
 	case apiservercel.Semver:
 		s := v.Version.String()
-		return checked(device.Attribute{Version: &s})
+		a := device.Attribute{Version: &s}
+		return a, a.Validate()
 	}
 	return device.Attribute{}, errors.New(attributeTypes)
 }
-
-// checked returns an attribute after validating it against the limits of Kubernetes. The error contains no value.
-func checked(a device.Attribute) (device.Attribute, error) { return a, a.Validate() }

@@ -33,7 +33,6 @@ type Policy struct {
 	Hash string
 
 	profiles map[string]*Profile
-	subnets  map[netip.Prefix]*Pool
 	devices  []*facts
 	deny     []*denial
 }
@@ -91,7 +90,14 @@ func (p *Policy) Pool(name string) *Pool { return p.Pools[name] }
 
 // PoolOf returns the pool with a subnet, or nil. Pools with the same subnet belong to different nodes, so that the
 // result is unique in a Policy of For.
-func (p *Policy) PoolOf(subnet netip.Prefix) *Pool { return p.subnets[subnet.Masked()] }
+func (p *Policy) PoolOf(subnet netip.Prefix) *Pool {
+	for _, pool := range p.Pools {
+		if slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix == subnet.Masked() }) {
+			return pool
+		}
+	}
+	return nil
+}
 
 // Profile returns the profile with a name, or nil.
 func (p *Policy) Profile(name string) *Profile { return p.profiles[name] }
@@ -104,19 +110,6 @@ func (p *Policy) HasDevices() bool { return len(p.devices) > 0 }
 
 // HasProfiles reports whether there are profiles for users.
 func (p *Policy) HasProfiles() bool { return len(p.profiles) > 0 }
-
-// index maps subnets to pools. If two pools have the same subnet, the first by name counts.
-func index(pools map[string]*Pool) map[netip.Prefix]*Pool {
-	subnets := map[netip.Prefix]*Pool{}
-	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		for _, subnet := range pools[name].Subnets {
-			if subnets[subnet.Prefix] == nil {
-				subnets[subnet.Prefix] = pools[name]
-			}
-		}
-	}
-	return subnets
-}
 
 // For returns the policy for the server of a node, with only its pools and their clouds. The server without a node
 // serves the pools without nodes. It fails if there are pools but none for this node.
@@ -140,7 +133,6 @@ func (p *Policy) For(node string) (*Policy, error) {
 		}
 		return nil, fmt.Errorf("no pool is for the node %q%s", node, source.Suggest(node, nodes))
 	}
-	of.subnets = index(of.Pools)
 	for name, profile := range p.profiles {
 		narrowed := *profile
 		narrowed.Pools = slices.DeleteFunc(slices.Clone(profile.Pools), func(pool *Pool) bool { return !pool.serves(node) })

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gaissmai/bart"
 	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -38,7 +37,12 @@ func (c *compiler) pool(name string, pools position, spec v1alpha1.NetworkPool) 
 		origin: pools.Key(name), vouched: p.At("exclusive"),
 	}
 	c.subnets(pool, p.At("subnets"), spec.Subnets)
-	c.mtu(pool, p.At("mtu"), spec.MTU)
+	if spec.MTU != 0 {
+		pool.MTU = &spec.MTU
+		if spec.MTU < minimumMTU6 && len(pool.Subnets) > 0 && pool.hasFamily(128) {
+			c.add(p.At("mtu"), source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
+		}
+	}
 	c.hardware(pool, p, spec)
 	c.paths(pool, p, spec)
 	c.nodes(pool, p, spec)
@@ -68,18 +72,6 @@ func (c *compiler) cloudOf(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 
 // minimumMTU6 is the minimum for IPv6, in bytes (RFC 8200, 5).
 const minimumMTU6 = 1280
-
-// mtu checks the MTU of the interface.
-func (c *compiler) mtu(pool *Pool, p position, mtu int32) {
-	if mtu == 0 {
-		return
-	}
-	pool.MTU = &mtu
-	six := slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().Is6() })
-	if six && mtu < minimumMTU6 {
-		c.add(p, source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
-	}
-}
 
 // hardware reads VLANs and the prefix of MAC addresses.
 func (c *compiler) hardware(pool *Pool, p position, spec v1alpha1.NetworkPool) {
@@ -126,44 +118,40 @@ func (c *compiler) nodes(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 // overlaps reports subnets of two pools that share addresses. Pools for different nodes may share a prefix, but no
 // addresses.
 func (c *compiler) overlaps() {
-	var seen bart.Lite
 	for i, pool := range c.wired {
-		for _, subnet := range pool.Subnets {
-			if seen.OverlapsPrefix(subnet.Prefix) {
-				c.overlapping(pool, subnet, c.wired[:i])
+		for _, other := range c.wired[:i] {
+			if pool.Name == other.Name {
+				continue // another finding reports it
 			}
-		}
-		for _, subnet := range pool.Subnets {
-			seen.Insert(subnet.Prefix)
-		}
-	}
-}
-
-// overlapping finds the pools that share addresses with a subnet.
-func (c *compiler) overlapping(pool *Pool, subnet ledger.Subnet, others []*Pool) {
-	for _, other := range others {
-		for _, earlier := range other.Subnets {
-			if subnet.Prefix.Overlaps(earlier.Prefix) {
-				c.overlap(pool, subnet, other, earlier)
+			for _, subnet := range pool.Subnets {
+				for _, earlier := range other.Subnets {
+					if subnet.Prefix.Overlaps(earlier.Prefix) {
+						c.overlap(pool, subnet, other, earlier)
+					}
+				}
 			}
 		}
 	}
 }
 
-// overlap checks two subnets if one contains the other.
+// overlap reports two subnets, of which one contains the other, unless they have different nodes and addresses.
 func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlier ledger.Subnet) {
-	if pool.Name == other.Name {
-		return // another finding reports it
-	}
 	where := other.origin.Node.Position()
 	if !disjoint(pool.Nodes, other.Nodes) {
 		c.add(pool.origin, Overlap, "%s overlaps with %s of the pool %s at %s: only pools that name nodes, and different ones, may share a prefix",
 			subnet.Prefix, earlier.Prefix, other.Name, where)
 		return
 	}
+	usable := func(s ledger.Subnet) *netipx.IPSet {
+		var all netipx.IPSetBuilder
+		all.AddSet(s.Dynamic)
+		all.AddSet(s.Static)
+		set, _ := all.IPSet() // sets can be added
+		return set
+	}
 	var common netipx.IPSetBuilder
-	common.AddSet(usableAddresses(subnet))
-	common.Intersect(usableAddresses(earlier))
+	common.AddSet(usable(subnet))
+	common.Intersect(usable(earlier))
 	if set, err := common.IPSet(); err == nil && len(set.Ranges()) > 0 {
 		c.add(pool.origin, Overlap, "overlaps the pool %s at %s: both allocate %s", other.Name, where, set.Ranges()[0])
 	}
@@ -172,20 +160,6 @@ func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlie
 // disjoint reports whether both lists contain nodes, and have none in common.
 func disjoint(a, b []string) bool {
 	return len(a) > 0 && len(b) > 0 && !slices.ContainsFunc(a, func(node string) bool { return slices.Contains(b, node) })
-}
-
-// usableAddresses returns all usable addresses of a subnet.
-func usableAddresses(s ledger.Subnet) *netipx.IPSet {
-	var all netipx.IPSetBuilder
-	all.AddSet(s.Dynamic)
-	if s.Static != nil {
-		all.AddSet(s.Static)
-	}
-	set, err := all.IPSet()
-	if err != nil {
-		return s.Dynamic // sets can be added
-	}
-	return set
 }
 
 // unused warns of clouds and pools that no request can use.
@@ -265,9 +239,10 @@ func (c *compiler) paths(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 		pool.Neighbors = append(pool.Neighbors, device.Neighbor{Destination: n.Destination.Value, HardwareAddr: n.HardwareAddr.Value})
 	}
 	whole := device.Config{Routes: pool.Routes, Rules: pool.Rules, Neighbors: pool.Neighbors}
-	problems := c.problems(p, whole.Validate())
+	before := len(c.findings)
+	c.problems(p, whole.Validate())
 	for i, route := range pool.Routes {
-		if at := p.At("routes").Item(i); !problems.in(at.Path) {
+		if at := p.At("routes").Item(i); !c.hasFinding(before, at) {
 			c.route(pool, at, route)
 		}
 	}
@@ -289,26 +264,24 @@ func (c *compiler) route(pool *Pool, p position, route device.Route) {
 	}
 }
 
-// problems adds the problems of a configuration, except those of computed parts. It returns the fields.
-func (c *compiler) problems(p position, err error) paths {
-	var (
-		all    device.Problems
-		fields paths
-	)
+// problems adds the problems of a configuration, except those of computed parts.
+func (c *compiler) problems(p position, err error) {
+	var all device.Problems
 	errors.As(err, &all)
 	for _, problem := range all {
-		at := p.Walk(problem.Field)
-		if computed(at) {
-			continue
+		if at := p.Walk(problem.Field); !computed(at) {
+			c.problem(at, problem.Message)
 		}
-		rule := source.WrongValue
-		if at.Missing {
-			rule = source.MissingField
-		}
-		c.add(at, rule, "%s", problem.Message)
-		fields = append(fields, at.Path)
 	}
-	return fields
+}
+
+// problem adds the finding of a wrong or missing value.
+func (c *compiler) problem(p position, message string) {
+	rule := source.WrongValue
+	if p.Missing {
+		rule = source.MissingField
+	}
+	c.add(p, rule, "%s", message)
 }
 
 // subnets compiles the subnets of a pool, at most one of each family.
@@ -374,9 +347,9 @@ func (c *compiler) subnet(pool *Pool, p position, prefix netip.Prefix, spec v1al
 	if len(spec.Ranges) == 0 {
 		dynamic.AddRange(whole)
 	}
-	c.ranges(p.At("ranges"), spec.Ranges, whole, dynamic.AddRange)
-	c.ranges(p.At("exclude"), spec.Exclude, whole, never.AddRange)
-	c.ranges(p.At("reserved"), spec.Reserved, whole, func(r netipx.IPRange) { static.AddRange(r); dynamic.RemoveRange(r) })
+	c.ranges(p.At("ranges"), spec.Ranges, prefix, dynamic.AddRange)
+	c.ranges(p.At("exclude"), spec.Exclude, prefix, never.AddRange)
+	c.ranges(p.At("reserved"), spec.Reserved, prefix, func(r netipx.IPRange) { static.AddRange(r); dynamic.RemoveRange(r) })
 	none, err := never.IPSet()
 	if err == nil {
 		dynamic.RemoveSet(none)
@@ -396,14 +369,14 @@ func (c *compiler) subnet(pool *Pool, p position, prefix netip.Prefix, spec v1al
 }
 
 // ranges reads a list of ranges, which must lie in the prefix.
-func (c *compiler) ranges(p position, list []source.Text, whole netipx.IPRange, add func(netipx.IPRange)) {
+func (c *compiler) ranges(p position, list []source.Text, prefix netip.Prefix, add func(netipx.IPRange)) {
 	for i, t := range list {
 		r, err := parseRange(t.Value)
 		switch {
 		case err != nil:
 			c.add(p.Item(i), source.WrongValue, "%s", err)
-		case !whole.Contains(r.From()) || !whole.Contains(r.To()):
-			c.add(p.Item(i), Outside, "%s is not in %s", t.Value, prefixOf(whole))
+		case !prefix.Contains(r.From()) || !prefix.Contains(r.To()):
+			c.add(p.Item(i), Outside, "%s is not in %s", t.Value, prefix)
 		default:
 			add(r)
 		}
@@ -415,7 +388,7 @@ func (c *compiler) gateway(p position, t source.Text, prefix netip.Prefix) (neti
 	if t.At.Absent() {
 		return netip.Addr{}, false
 	}
-	gateway, err := parseAddress(t.Value)
+	gateway, err := device.ParseAddr(t.Value)
 	switch {
 	case err != nil:
 		c.add(p, source.WrongValue, "%s", err)
@@ -439,11 +412,6 @@ func familyName(bits int) string {
 	return "IPv6"
 }
 
-func prefixOf(r netipx.IPRange) netip.Prefix {
-	prefix, _ := r.Prefix() // it was made of one
-	return prefix
-}
-
 // serves reports whether the server of a node serves the pool.
 func (p *Pool) serves(node string) bool { return len(p.Nodes) == 0 || slices.Contains(p.Nodes, node) }
 
@@ -463,9 +431,7 @@ func (p *Pool) reaches(gateway netip.Addr) bool {
 		})
 }
 
-// paths lists the fields with findings.
-type paths []string
-
-func (p paths) in(outer string) bool {
-	return slices.ContainsFunc(p, func(path string) bool { return source.Within(path, outer) })
+// hasFinding reports whether there is a finding about a value or its parts since the number of findings was before.
+func (c *compiler) hasFinding(before int, p position) bool {
+	return slices.ContainsFunc(c.findings[before:], func(f source.Finding) bool { return source.Within(f.Path, p.Path) })
 }

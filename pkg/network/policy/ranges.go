@@ -13,21 +13,9 @@ import (
 	"strings"
 
 	"go4.org/netipx"
-)
 
-// parseAddress parses an address of a pool: without a zone, and IPv4 not mapped to IPv6.
-func parseAddress(text string) (netip.Addr, error) {
-	address, err := netip.ParseAddr(text)
-	switch {
-	case err != nil:
-		return netip.Addr{}, fmt.Errorf("%q is not an address", text)
-	case address.Zone() != "":
-		return netip.Addr{}, fmt.Errorf("%q has a zone", text)
-	case address.Is4In6():
-		return netip.Addr{}, fmt.Errorf("%q is an IPv4 address in IPv6 notation: write %s", text, address.Unmap())
-	}
-	return address, nil
-}
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+)
 
 // parsePrefix parses a prefix without host bits.
 func parsePrefix(text string) (netip.Prefix, error) {
@@ -53,14 +41,14 @@ func parseRange(text string) (netipx.IPRange, error) {
 		return netipx.RangeOfPrefix(prefix), nil
 	}
 	one, other, found := strings.Cut(text, "-")
-	first, err := parseAddress(one)
+	first, err := device.ParseAddr(one)
 	if err != nil {
 		return netipx.IPRange{}, err
 	}
 	if !found {
 		return netipx.IPRangeFrom(first, first), nil
 	}
-	last, err := parseAddress(other)
+	last, err := device.ParseAddr(other)
 	switch {
 	case err != nil:
 		return netipx.IPRange{}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
+	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
@@ -21,24 +22,47 @@ import (
 
 // The objects that expressions see.
 var (
-	texts = cel.ListType(cel.StringType)
-	words = cel.MapType(cel.StringType, cel.StringType)
-
-	deviceType = expression.NewObject("graft.Device", map[string]*cel.Type{
-		"name": cel.StringType, "pci": cel.StringType, "mac": cel.StringType,
-	})
-	requestType = expression.NewObject("graft.Request", map[string]*cel.Type{
-		"contract": cel.StringType, "profile": cel.StringType, "pool": cel.StringType, "node": cel.StringType, "parent": cel.StringType,
-		"namespace": cel.StringType, "name": cel.StringType, "uid": cel.StringType, "addresses": texts,
-		"network": cel.StringType, "options": words,
-	})
-	claimType = expression.NewObject("graft.Claim", map[string]*cel.Type{
-		"uid": cel.StringType, "namespace": cel.StringType, "name": cel.StringType, "labels": words, "annotations": words, "pods": texts,
-	})
-	podType = expression.NewObject("graft.Pod", map[string]*cel.Type{
-		"uid": cel.StringType, "namespace": cel.StringType, "name": cel.StringType,
-	})
+	deviceType  = objectOf[deviceObject]("graft.Device")
+	requestType = objectOf[requestObject]("graft.Request")
+	claimType   = objectOf[Claim]("graft.Claim")
+	podType     = objectOf[Pod]("graft.Pod")
 )
+
+// deviceObject has the fields of device.
+type deviceObject struct{ Name, PCI, MAC string }
+
+// requestObject has the fields of request. Namespace, name and UID are those of the claim, or else of the Pod.
+type requestObject struct {
+	Contract, Profile, Pool, Node, Parent, Namespace, Name, UID, Network string
+	Addresses                                                            []string
+	Options                                                              map[string]string
+}
+
+// objectOf declares an object with the fields of a struct, in lower case.
+func objectOf[T any](name string) *expression.Object {
+	fields := map[string]*cel.Type{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		fields[strings.ToLower(field.Name)] = map[reflect.Kind]*cel.Type{
+			reflect.String: cel.StringType, reflect.Slice: cel.ListType(cel.StringType), reflect.Map: cel.MapType(cel.StringType, cel.StringType),
+		}[field.Type.Kind()]
+	}
+	return expression.NewObject(name, fields)
+}
+
+// fieldsOf returns the values of a struct for expressions. Empty texts and lists, and nil mappings, are not set.
+func fieldsOf(object any) expression.Values {
+	values := expression.Values{}
+	of := reflect.ValueOf(object)
+	for i := range of.NumField() {
+		value := of.Field(i)
+		native := value.Interface()
+		if value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0 {
+			native = expression.Unset{Default: reflect.Zero(value.Type()).Interface()}
+		}
+		values[strings.ToLower(of.Type().Field(i).Name)] = native
+	}
+	return values
+}
 
 // DeviceVariables returns the variables for expressions in device attributes.
 func DeviceVariables() []expression.Variable {
@@ -119,13 +143,13 @@ type view struct {
 func (v *view) ResolveName(name string) (any, bool) {
 	switch name {
 	case "device":
-		return deviceType.Value(deviceFields(v.Device)), true
+		return deviceType.Value(fieldsOf(deviceObject{v.Device.Name, v.Device.PCI, v.Device.MAC})), true
 	case "request":
-		return requestType.Value(requestFields(v.Subject)), true
+		return requestType.Value(fieldsOf(v.request())), true
 	case "claim":
-		return claimType.Value(claimFields(v.Claim)), true
+		return claimType.Value(fieldsOf(ptr.Deref(v.Claim, Claim{}))), true
 	case "pod":
-		return podType.Value(podFields(v.Pod)), true
+		return podType.Value(fieldsOf(ptr.Deref(v.Pod, Pod{}))), true
 	case "config":
 		if v.config == nil {
 			v.config = valueOf(v.Config)
@@ -140,73 +164,27 @@ func (v *view) Parent() interpreter.Activation { return nil }
 
 // valueOf returns a configuration for expressions, without unset fields.
 func valueOf(c device.Config) ref.Val {
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return expression.Value(map[string]any{})
-	}
-	tree, err := expression.ParseJSON(raw)
-	if err != nil {
-		return expression.Value(map[string]any{})
+	tree := map[string]any{}
+	if raw, err := json.Marshal(c); err == nil {
+		if parsed, err := expression.ParseJSON(raw); err == nil {
+			return expression.Value(parsed)
+		}
 	}
 	return expression.Value(tree)
 }
 
-// deviceFields returns the fields of device.
-func deviceFields(d device.Device) expression.Values {
-	return expression.Values{"name": expression.Optional(d.Name), "pci": expression.Optional(d.PCI), "mac": expression.Optional(d.MAC)}
-}
-
-// requestFields returns the fields of request. Namespace, name and UID are those of the claim, or else of the Pod.
-func requestFields(s *Subject) expression.Values {
-	addresses := make([]string, len(s.Addresses))
-	for i, address := range s.Addresses {
-		addresses[i] = address.String()
+// request returns the fields of request.
+func (v *view) request() requestObject {
+	r := requestObject{
+		Contract: v.Contract, Profile: v.Profile, Pool: v.Pool, Node: v.Node, Parent: v.Subject.Parent, Network: v.Network, Options: v.Options,
 	}
-	holder := podFields(s.Pod)
-	if s.Claim != nil {
-		holder = claimFields(s.Claim)
+	for _, address := range v.Addresses {
+		r.Addresses = append(r.Addresses, address.String())
 	}
-	return expression.Values{
-		"contract": expression.Optional(s.Contract), "profile": expression.Optional(s.Profile), "pool": expression.Optional(s.Pool),
-		"node": expression.Optional(s.Node), "parent": expression.Optional(s.Parent), "network": expression.Optional(s.Network),
-		"options": labels(s.Options), "addresses": list(addresses),
-		"namespace": holder["namespace"], "name": holder["name"], "uid": holder["uid"],
+	if v.Claim != nil {
+		r.Namespace, r.Name, r.UID = v.Claim.Namespace, v.Claim.Name, v.Claim.UID
+	} else if v.Pod != nil {
+		r.Namespace, r.Name, r.UID = v.Pod.Namespace, v.Pod.Name, v.Pod.UID
 	}
-}
-
-// claimFields returns the fields of claim; none is set if nothing is known of it.
-func claimFields(c *Claim) expression.Values {
-	if c == nil {
-		c = &Claim{}
-	}
-	return expression.Values{
-		"uid": expression.Optional(c.UID), "namespace": expression.Optional(c.Namespace), "name": expression.Optional(c.Name),
-		"labels": labels(c.Labels), "annotations": labels(c.Annotations), "pods": list(c.Pods),
-	}
-}
-
-// podFields returns the fields of pod; none is set if nothing is known of it.
-func podFields(p *Pod) expression.Values {
-	if p == nil {
-		p = &Pod{}
-	}
-	return expression.Values{
-		"uid": expression.Optional(p.UID), "namespace": expression.Optional(p.Namespace), "name": expression.Optional(p.Name),
-	}
-}
-
-// labels returns a field that is not set if the mapping is nil.
-func labels(m map[string]string) any {
-	if m == nil {
-		return expression.Unset{Default: map[string]string{}}
-	}
-	return m
-}
-
-// list returns a field that is not set if the list is empty.
-func list(texts []string) any {
-	if len(texts) == 0 {
-		return expression.Unset{Default: []string{}}
-	}
-	return texts
+	return r
 }
