@@ -5,13 +5,17 @@
 package dranet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
@@ -19,7 +23,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // allocation is the state of a request for one device of a claim.
@@ -40,25 +43,26 @@ type allocation struct {
 // allocate allocates the resources of the device's profile, and returns the same when repeated. It allocates nothing
 // for a configuration without a profile.
 func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
-	uid, err := r.uid()
+	uid, field, err := r.uid()
 	if err == nil {
-		err = checkDevice(r.Device)
-	}
-	if err == nil {
-		err = r.checkNames(uid)
+		err = r.checkNames(uid, field)
 	}
 	if err != nil {
 		return nil, err
 	}
-	config := r.config()
-	if err := config.Validate(); err != nil {
+	if err := r.Config.Validate(); err != nil {
 		return nil, badRequest("the configuration is not valid: %s", err)
 	}
-	a := &allocation{handler: h, request: r, policy: h.Policy(), claim: uid, subject: r.subject(uid, r.node(h.Node))}
-	if config.Profile == "" {
+	nodes := r.nodes()
+	node := h.Node
+	if node == "" && len(nodes) > 0 {
+		node = nodes[0]
+	}
+	a := &allocation{handler: h, request: r, policy: h.Policy(), claim: uid, subject: r.subject(uid, node)}
+	if r.Config.Profile == "" {
 		return device.Config{}, a.checkDenials(ctx)
 	}
-	a.search = search{who: identify(r.Device), as: config.Interface.Name, addresses: addresses(r.listed()), single: r.hasOneDevice()}
+	a.search = search{who: identify(r.Device), as: r.Config.Interface.Name, addresses: r.addresses(), single: len(nodes) == 1}
 	// A request that identifies the same device differently must find this one's allocation.
 	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
@@ -66,7 +70,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
 	}
 	defer unlock()
 	for range attempts {
-		answer, err := a.decide(ctx, config.Profile)
+		answer, err := a.decide(ctx)
 		if !errors.Is(err, network.ErrNotHeld) {
 			return answer, err
 		}
@@ -77,8 +81,9 @@ func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
 // attempts limits how often a request is evaluated again because the device's allocation was released concurrently.
 const attempts = 3
 
-// decide finds the allocation of the device, evaluates the rules if there is none, and allocates.
-func (a *allocation) decide(ctx context.Context, name string) (device.Config, error) {
+// decide finds the allocation of the device, evaluates the rules if there is none, and allocates from the first pool of
+// the profile that is not exhausted.
+func (a *allocation) decide(ctx context.Context) (device.Config, error) {
 	if err := a.find(ctx); err != nil {
 		return device.Config{}, err
 	}
@@ -87,11 +92,27 @@ func (a *allocation) decide(ctx context.Context, name string) (device.Config, er
 			return device.Config{}, err
 		}
 	}
-	profile := a.policy.Profile(name)
+	profile := a.policy.Profile(a.Config.Profile)
 	if profile == nil {
-		return device.Config{}, unknownProfile(name, a.policy.ProfileNames())
+		_, err := a.policy.Choose(a.Config.Profile)
+		return device.Config{}, api.Problemf(http.StatusNotFound, "%s", err)
 	}
-	return a.allocateFromPools(ctx, profile)
+	pools, err := a.pools(profile)
+	if err != nil {
+		return device.Config{}, err
+	}
+	if len(pools) == 0 {
+		return a.answerWithoutPools(ctx, profile)
+	}
+	var empty []string
+	for _, pool := range pools {
+		answer, err := a.allocateFrom(ctx, profile, pool)
+		if !errors.Is(err, network.ErrExhausted) {
+			return answer, err
+		}
+		empty = append(empty, err.Error())
+	}
+	return device.Config{}, fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
 }
 
 // checkDenials returns an error if a deny rule of the profile rejects the request.
@@ -101,11 +122,6 @@ func (a *allocation) checkDenials(ctx context.Context) error {
 		return err
 	}
 	return &api.Problem{Status: denial.Code, Message: denial.Message}
-}
-
-// unknownProfile returns the problem of an unknown profile.
-func unknownProfile(name string, known []string) error {
-	return api.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ListKnown(known))
 }
 
 // find sets the owner of the device: that of its existing allocation, or a new one.
@@ -131,26 +147,6 @@ func (a *allocation) find(ctx context.Context) error {
 }
 
 func ownerOf(key string) network.Owner { return network.Owner{Contract: contract, Key: key} }
-
-// allocateFromPools allocates from the first pool of the profile that is not exhausted.
-func (a *allocation) allocateFromPools(ctx context.Context, profile *policy.Profile) (device.Config, error) {
-	pools, err := a.pools(profile)
-	if err != nil {
-		return device.Config{}, err
-	}
-	if len(pools) == 0 {
-		return a.answerWithoutPools(ctx, profile)
-	}
-	var empty []string
-	for _, pool := range pools {
-		answer, err := a.allocateFrom(ctx, profile, pool)
-		if !errors.Is(err, network.ErrExhausted) {
-			return answer, err
-		}
-		empty = append(empty, err.Error())
-	}
-	return device.Config{}, fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
-}
 
 // answerWithoutPools answers with the configuration of a profile that has no pools.
 func (a *allocation) answerWithoutPools(ctx context.Context, profile *policy.Profile) (device.Config, error) {
@@ -262,7 +258,7 @@ func (a *allocation) missingAddress(held network.Allocation) netip.Addr {
 func (a *allocation) callService(ctx context.Context, profile *policy.Profile, pool *policy.Pool, s policy.Subject) (network.Allocation, error) {
 	r := service.Request{
 		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families,
-		Holder: a.holder(a.claim, s.Node, a.search), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
+		Holder: a.holder(a.claim, s.Node, a.search), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who[kindMAC]},
 		MustHold: a.held != nil, Created: &a.created,
 	}
 	var err error
@@ -282,7 +278,7 @@ func (a *allocation) callService(ctx context.Context, profile *policy.Profile, p
 // merges the lists.
 func (a *allocation) keepNotation(answer device.Config) device.Config {
 	asked := map[netip.Prefix]string{}
-	for _, text := range a.config().Interface.Addresses {
+	for _, text := range a.Config.Interface.Addresses {
 		if prefix, err := device.ParsePrefix(text); err == nil {
 			asked[prefix] = text
 		}
@@ -302,22 +298,20 @@ const mostAliases = 16
 // addAliases records further names of the device, so that a release can use them.
 func (a *allocation) addAliases(ctx context.Context, got network.Allocation) error {
 	more := a.holder(a.claim, a.subject.Node, a.search)
-	h := got.Holder
-	aliases := union(h.Aliases, more.Aliases)
-	if (len(aliases) == len(h.Aliases) || len(aliases) > mostAliases) && (h.Name != "" || more.Name == "") && (h.Node != "" || more.Node == "") {
-		return nil
-	}
-	err := a.Service.Describe(ctx, a.owner, func(h *network.Holder) {
+	add := func(h *network.Holder) {
 		if aliases := union(h.Aliases, more.Aliases); len(aliases) <= mostAliases {
 			h.Aliases = aliases
 		}
 		if h.Name == "" {
 			h.Namespace, h.Name = more.Namespace, more.Name
 		}
-		if h.Node == "" {
-			h.Node = more.Node
-		}
-	})
+		h.Node = cmp.Or(h.Node, more.Node)
+	}
+	holder := got.Holder
+	if add(&holder); reflect.DeepEqual(holder, got.Holder) {
+		return nil
+	}
+	err := a.Service.Describe(ctx, a.owner, add)
 	if errors.Is(err, network.ErrNotHeld) {
 		return fmt.Errorf("%w: it was released at the same time; retry", network.ErrUnavailable)
 	}
@@ -385,19 +379,20 @@ func noPoolReason(profile *policy.Profile, asked netip.Prefix) error {
 // check returns an error if the request conflicts with the profile. DRANET gives precedence to the user, so that a
 // conflict can only be rejected. Attributes of the device do not conflict, because the profile's author set them.
 func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *policy.Pool, ours device.Config) error {
-	asked := a.config()
+	asked := a.Config
 	if asked.Interface.DHCP != nil && *asked.Interface.DHCP && len(profile.Pools) > 0 {
 		return badRequest("interface.dhcp: the profile %s allocates addresses; remove it", profile.Name)
 	}
 	var facts device.Config
-	mtu, mac := conflict(asked.Interface.MTU, ours.Interface.MTU), macConflicts(asked.Interface.HardwareAddr, ours.Interface.HardwareAddr, pool, a.held != nil)
+	mtu := asked.Interface.MTU != nil && ours.Interface.MTU != nil && *asked.Interface.MTU != *ours.Interface.MTU
+	mac := macConflicts(asked.Interface.HardwareAddr, ours.Interface.HardwareAddr, pool, a.held != nil)
 	if mtu || mac {
 		var err error
 		if facts, err = a.configuration(ctx, a.subject.Device); err != nil {
-			return fmt.Errorf("reading reading the facts of the device: %w", err)
+			return fmt.Errorf("reading the facts of the device: %w", err)
 		}
 	}
-	if mtu && (facts.Interface.MTU == nil || *facts.Interface.MTU != *asked.Interface.MTU) {
+	if mtu && !ptr.Equal(facts.Interface.MTU, asked.Interface.MTU) {
 		return badRequest("interface.mtu: %d is requested, but the profile %s has %d; remove it", *asked.Interface.MTU, profile.Name, *ours.Interface.MTU)
 	}
 	if mac && (facts.Interface.HardwareAddr == nil || readMAC(*facts.Interface.HardwareAddr) != readMAC(*asked.Interface.HardwareAddr)) {
@@ -409,8 +404,6 @@ func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *p
 	}
 	return nil
 }
-
-func conflict(asked, ours *int32) bool { return asked != nil && ours != nil && *asked != *ours }
 
 // macConflicts reports whether the requested MAC address differs from the allocated one; before the allocation, any address
 // differs.

@@ -121,10 +121,7 @@ func (h *handler) deviceConfig(ctx context.Context, d *device.Device) (any, erro
 // before. It requires only the claim and some name of the device; it does not check the configuration, because DRANET
 // has extended it since.
 func (h *handler) release(ctx context.Context, r *request) (any, error) {
-	uid, err := r.uid()
-	if err == nil {
-		err = checkDevice(r.Device)
-	}
+	uid, _, err := r.uid()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +134,7 @@ func (h *handler) release(ctx context.Context, r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := search{who: identify(r.Device), addresses: addresses(r.listed())}
+	by := search{who: identify(r.Device), addresses: r.addresses()}
 	found := by.released(held)
 	if key, unknown := by.key(uid); len(found) == 0 && unknown == nil {
 		return nil, h.Service.Release(ctx, ownerOf(key)) // a concurrent request must not allocate it afterwards

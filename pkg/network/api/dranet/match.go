@@ -5,6 +5,8 @@
 package dranet
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base32"
 	"net"
 	"net/netip"
@@ -79,7 +81,7 @@ func (s search) isOther(c network.Allocation, kind string) bool {
 		if stronger != kindPCI && s.isRenamed(c) {
 			continue
 		}
-		if hasOtherName(c, stronger, s.who.nameOf(stronger)) {
+		if hasOtherName(c, stronger, s.who[stronger]) {
 			return true
 		}
 	}
@@ -90,23 +92,13 @@ func (s search) isOther(c network.Allocation, kind string) bool {
 // address and the requested addresses, in this order. An allocation with another PCI address, or else with another
 // name, belongs to another device. It fails if several allocations match.
 func (s search) allocated(among []network.Allocation) (*network.Allocation, error) {
-	left, several := among, false
-	for _, kind := range kinds {
-		found := keep(left, func(c network.Allocation) bool { return hasName(c, kind, s.who.nameOf(kind)) && !s.isOther(c, kind) })
-		if len(found) == 1 {
-			return &found[0], nil
-		}
-		if len(found) > 1 {
-			left, several = found, true
-		}
-	}
-	found := keep(left, func(c network.Allocation) bool { return hasAddress(c, s.addresses) && !s.isOther(c, "") })
+	found, several := s.narrow(among, func(c network.Allocation, kind string) bool { return !s.isOther(c, kind) })
 	switch {
 	case len(found) == 1:
 		return &found[0], nil
 	case len(found) > 1, several:
 		return nil, badRequest("the claim has several devices that the request can mean: send the PCI address or the name of the device")
-	case s.single && len(among) == 1 && !hasOtherName(among[0], kindPCI, s.who.pci):
+	case s.single && len(among) == 1 && !hasOtherName(among[0], kindPCI, s.who[kindPCI]):
 		return &among[0], nil
 	}
 	return nil, nil
@@ -116,20 +108,31 @@ func (s search) allocated(among []network.Allocation) (*network.Allocation, erro
 // name in the Pod. So another name excludes an allocation only if the configuration lists other addresses. Without any
 // name, the addresses of the configuration identify the device.
 func (s search) released(among []network.Allocation) []network.Allocation {
-	left := keep(among, func(c network.Allocation) bool { return !hasOtherName(c, kindPCI, s.who.pci) })
+	left := keep(among, func(c network.Allocation) bool { return !hasOtherName(c, kindPCI, s.who[kindPCI]) })
+	found, _ := s.narrow(left, func(c network.Allocation, kind string) bool {
+		renamed := kind == kindMAC && hasOtherName(c, kindName, s.who[kindName])
+		return !renamed || len(s.addresses) == 0 || hasAddress(c, s.addresses)
+	})
+	return found
+}
+
+// narrow returns the allocation with the strongest name of the device that only one of the allocations has. If there is
+// none, it returns those with one of the addresses, among the ones that share the names of the device; several reports
+// that there are such ones. It ignores an allocation for the names of a kind, or for the addresses ("") unless permit
+// returns true.
+func (s search) narrow(
+	left []network.Allocation, permit func(c network.Allocation, kind string) bool,
+) (found []network.Allocation, several bool) {
 	for _, kind := range kinds {
-		found := keep(left, func(c network.Allocation) bool {
-			renamed := kind == kindMAC && hasOtherName(c, kindName, s.who.name)
-			return hasName(c, kind, s.who.nameOf(kind)) && (!renamed || len(s.addresses) == 0 || hasAddress(c, s.addresses))
-		})
+		found := keep(left, func(c network.Allocation) bool { return hasName(c, kind, s.who[kind]) && permit(c, kind) })
 		if len(found) == 1 {
-			return found
+			return found, false
 		}
 		if len(found) > 1 {
-			left = found
+			left, several = found, true
 		}
 	}
-	return keep(left, func(c network.Allocation) bool { return hasAddress(c, s.addresses) })
+	return keep(left, func(c network.Allocation) bool { return hasAddress(c, s.addresses) && permit(c, "") }), several
 }
 
 func keep(among []network.Allocation, when func(network.Allocation) bool) []network.Allocation {
@@ -139,10 +142,8 @@ func keep(among []network.Allocation, when func(network.Allocation) bool) []netw
 // key returns the key of the owner for a new allocation of a claim, from the strongest name of the device. It stays the
 // same when further names become known.
 func (s search) key(claim string) (string, error) {
-	for _, kind := range kinds {
-		if value := s.who.nameOf(kind); value != "" {
-			return claim + "/" + kind + "/" + value, nil
-		}
+	if names := s.who.aliases(); len(names) > 0 {
+		return claim + "/" + names[0], nil
 	}
 	switch {
 	case len(s.addresses) > 0:
@@ -153,9 +154,9 @@ func (s search) key(claim string) (string, error) {
 	return "", badRequest("the device has neither a PCI address nor a name nor a MAC address: it cannot be distinguished from other devices of the claim")
 }
 
-// identity holds the canonical names of a device. The PCI address is the strongest, then the name, then the MAC
-// address.
-type identity struct{ pci, name, mac string }
+// identity holds the canonical names of a device by kind. The PCI address is the strongest, then the
+// name, then the MAC address.
+type identity map[string]string
 
 // The kinds of identity, the strongest first.
 const (
@@ -168,29 +169,15 @@ const (
 
 var kinds = []string{kindPCI, kindName, kindMAC}
 
-func (i identity) nameOf(kind string) string {
-	return map[string]string{kindPCI: i.pci, kindName: i.name, kindMAC: i.mac}[kind]
-}
-
-// aliases returns all names of the identity, each with its kind.
+// aliases returns all names of the identity, each with its kind, the strongest first.
 func (i identity) aliases() []string {
 	var all []string
 	for _, kind := range kinds {
-		if value := i.nameOf(kind); value != "" {
+		if value := i[kind]; value != "" {
 			all = append(all, kind+"/"+value)
 		}
 	}
 	return all
-}
-
-// strongest returns the strongest name of the identity.
-func (i identity) strongest() string {
-	for _, kind := range kinds {
-		if value := i.nameOf(kind); value != "" {
-			return value
-		}
-	}
-	return ""
 }
 
 var (
@@ -203,21 +190,17 @@ var (
 // identify returns the identity of a device. It converts names that DRANET derives from a PCI address or an interface's
 // name, so that the identity is the same for all versions of DRANET.
 func identify(d device.Device) identity {
-	i := identity{pci: readPCI(d.PCI), name: strings.TrimSpace(d.Name), mac: readMAC(d.MAC)}
-	if parts := pciName.FindStringSubmatch(strings.ToLower(i.name)); parts != nil {
-		if i.pci == "" {
-			i.pci = parts[1] + ":" + parts[2] + ":" + parts[3] + "." + parts[4]
-		}
-		i.name = ""
+	pci, name := readPCI(d.PCI), strings.TrimSpace(d.Name)
+	if parts := pciName.FindStringSubmatch(strings.ToLower(name)); parts != nil {
+		pci, name = cmp.Or(pci, parts[1]+":"+parts[2]+":"+parts[3]+"."+parts[4]), ""
 	}
-	i.name = readName(i.name)
-	return i
+	return identity{kindPCI: pci, kindName: readName(name), kindMAC: readMAC(d.MAC)}
 }
 
 // canonical returns a device with canonical PCI and MAC addresses; the name stays.
 func canonical(d device.Device) device.Device {
 	i := identify(d)
-	return device.Device{Name: d.Name, PCI: i.pci, MAC: i.mac}
+	return device.Device{Name: d.Name, PCI: i[kindPCI], MAC: i[kindMAC]}
 }
 
 func readPCI(text string) string {
@@ -235,12 +218,10 @@ func readMAC(text string) string {
 	if err != nil {
 		return text
 	}
-	for _, b := range mac {
-		if b != 0 {
-			return mac.String()
-		}
+	if bytes.Count(mac, []byte{0}) == len(mac) {
+		return ""
 	}
-	return ""
+	return mac.String()
 }
 
 // encodedName is the prefix of the name that DRANET derives from an interface name that is not a DNS label (pkg/names).
