@@ -79,24 +79,19 @@ func ProblemOf(err error, otherwise ...Status) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	p := problemOf(err)
+	p := &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log has the reason", Cause: err}
+	if status, ok := statusOf(err, usual); ok {
+		p.Status, p.Message = status, err.Error()
+	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		p.Status, p.Message = http.StatusGatewayTimeout, "it takes longer than the caller waits; the work continues: retry"
+	}
+	if busy, ok := errors.AsType[*network.Busy](err); ok {
+		p.RetryAfter = busy.RetryAfter
+	}
 	if status, ok := statusOf(err, otherwise); ok {
 		p.Status = status
 	}
 	return p
-}
-
-func problemOf(err error) *Problem {
-	if busy, ok := errors.AsType[*network.Busy](err); ok {
-		return &Problem{Status: http.StatusTooManyRequests, Message: err.Error(), RetryAfter: busy.RetryAfter, Cause: err}
-	}
-	if status, ok := statusOf(err, usual); ok {
-		return &Problem{Status: status, Message: err.Error(), Cause: err}
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return &Problem{Status: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits; the work continues: retry", Cause: err}
-	}
-	return &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log has the reason", Cause: err}
 }
 
 // Header writes down when another attempt is worth it.

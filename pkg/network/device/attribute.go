@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The bounds of attributes (k8s.io/api, resource/v1/types.go). DRANET's own attributes count for the same 32.
+// The bounds of attributes (k8s.io/api, resource/v1/types.go).
 const (
 	longestDomain, longestIdentifier, longestValue = 63, 32, 64
-	mostAttributes                                 = 32
+	// MaximumAttributes is the maximum number of attributes of a device, including DRANET's own.
+	MaximumAttributes = 32
 )
 
 // ValidateAttributes returns all mistakes in the attributes of a device as Problems; their fields are the names. It
@@ -33,8 +34,8 @@ func ValidateAttributes(attributes map[string]Attribute) error {
 			p.add(name, "%v", err)
 		}
 	}
-	if len(attributes) > mostAttributes {
-		p.add("attributes", "%d attributes, but a device can have at most %d", len(attributes), mostAttributes)
+	if len(attributes) > MaximumAttributes {
+		p.add("attributes", "%d attributes, but a device can have at most %d", len(attributes), MaximumAttributes)
 	}
 	return p.err()
 }

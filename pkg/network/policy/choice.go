@@ -36,7 +36,15 @@ func (c *compiler) profile(name string, profiles position, spec v1alpha1.Network
 	}
 	choice := &Profile{Name: name}
 	for i, t := range spec.Pools {
-		c.member(choice, p.At("pools").Item(i), t)
+		pool, at := c.policy.Pools[t.Value], p.At("pools").Item(i)
+		switch {
+		case pool == nil:
+			c.unknown(at, "pool", t.Value, t.At, slices.Collect(maps.Keys(c.policy.Pools)))
+		case slices.Contains(choice.Pools, pool):
+			c.twice(at, t)
+		default:
+			choice.Pools = append(choice.Pools, pool)
+		}
 	}
 	if len(spec.Pools) == 0 && spec.Config.Absent() && spec.Link == nil {
 		c.add(p.At("pools"), source.MissingField, "is empty: pools, link or config is needed")
@@ -66,20 +74,6 @@ func (c *compiler) addressing(choice *Profile, on position) {
 	if six && !mtu.Absent() && err == nil && size < minimumMTU6 && !slices.Equal(choice.Families, []int{32}) {
 		c.add(mtu, source.WrongValue, "must be at least %d where there are IPv6 addresses", minimumMTU6)
 	}
-}
-
-// member adds a pool to a profile.
-func (c *compiler) member(choice *Profile, p position, t source.Text) {
-	pool := c.policy.Pools[t.Value]
-	if pool == nil {
-		c.unknown(p, "pool", t.Value, t.At, slices.Collect(maps.Keys(c.policy.Pools)))
-		return
-	}
-	if slices.Contains(choice.Pools, pool) {
-		c.twice(p, t)
-		return
-	}
-	choice.Pools = append(choice.Pools, pool)
 }
 
 // family adds a family to a profile.

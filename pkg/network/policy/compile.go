@@ -37,9 +37,25 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 		Pools: map[string]*Pool{}, Clouds: Clouds(documents), Hash: profile.CommonHash(documents), profiles: map[string]*Profile{},
 	}}
 	c.names()
-	for _, step := range []func(*profile.Network){c.pooling, c.choices, c.devicesAndDenials} {
-		for _, d := range documents {
-			step(d)
+	for _, d := range documents {
+		c.pooling(d)
+	}
+	for _, d := range documents {
+		profiles := position{Node: d.Node}.At("profiles")
+		for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
+			choice := c.profile(name, profiles, d.Profiles[name])
+			if c.policy.profiles[name] == nil {
+				c.policy.profiles[name] = choice
+			}
+		}
+	}
+	for _, d := range documents {
+		root := position{Node: d.Node}
+		for i, entry := range d.Devices {
+			c.policy.devices = append(c.policy.devices, c.facts(root.At("devices").Item(i), entry))
+		}
+		for i, rule := range d.Deny {
+			c.policy.deny = append(c.policy.deny, c.denial(root.At("deny").Item(i), rule))
 		}
 	}
 	c.overlaps()
@@ -146,28 +162,6 @@ func (c *compiler) pooling(d *profile.Network) {
 	}
 }
 
-// choices compiles the profiles of a document that users can select, with the pools of all documents.
-func (c *compiler) choices(d *profile.Network) {
-	root := position{Node: d.Node}
-	for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
-		choice := c.profile(name, root.At("profiles"), d.Profiles[name])
-		if c.policy.profiles[name] == nil {
-			c.policy.profiles[name] = choice
-		}
-	}
-}
-
-// devicesAndDenials compiles facts of devices and denials.
-func (c *compiler) devicesAndDenials(d *profile.Network) {
-	root := position{Node: d.Node}
-	for i, entry := range d.Devices {
-		c.policy.devices = append(c.policy.devices, c.facts(root.At("devices").Item(i), entry))
-	}
-	for i, rule := range d.Deny {
-		c.policy.deny = append(c.policy.deny, c.denial(root.At("deny").Item(i), rule))
-	}
-}
-
 // cloud checks the name of a cloud, and that it has exactly one kind.
 func (c *compiler) cloud(name string, clouds position, spec v1alpha1.NetworkCloud) {
 	p := clouds.At(name)
@@ -212,8 +206,8 @@ func (c *compiler) attributes(p position) []attribute {
 		a.name, a.at = field.Key.Value, field.Value.Position()
 		all = append(all, a)
 	}
-	if len(all) > maximumAttributes {
-		c.add(p, source.WrongValue, "%d attributes, but a device can have at most %d", len(all), maximumAttributes)
+	if len(all) > device.MaximumAttributes {
+		c.add(p, source.WrongValue, "%d attributes, but a device can have at most %d", len(all), device.MaximumAttributes)
 	}
 	return all
 }
@@ -291,10 +285,9 @@ func (c *compiler) text(env *expression.Environment, t source.Text, p position) 
 func (c *compiler) denial(p position, spec v1alpha1.NetworkDenial) *denial {
 	c.needed(p, "name", spec.Name)
 	c.needed(p, "when", spec.When)
-	rule := &denial{name: spec.Name.Value, code: forbidden}
-	rule.when = c.condition(c.request, spec.When, p.At("when"), "the rule", "denies everything")
-	if rule.message = c.text(c.request, spec.Message, p.At("message")); spec.Message.At.Absent() {
-		rule.message = nil
+	rule := &denial{
+		name: spec.Name.Value, code: forbidden, message: c.text(c.request, spec.Message, p.At("message")),
+		when: c.condition(c.request, spec.When, p.At("when"), "the rule", "denies everything"),
 	}
 	if !p.At("code").Absent() {
 		rule.code = spec.Code

@@ -48,8 +48,8 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 	switch {
 	case err != nil:
 		return nil, err
-	case len(all) > maximumAttributes:
-		return nil, fmt.Errorf("%d attributes, but a device can have at most %d", len(all), maximumAttributes)
+	case len(all) > device.MaximumAttributes:
+		return nil, fmt.Errorf("%d attributes, but a device can have at most %d", len(all), device.MaximumAttributes)
 	}
 	return all, nil
 }
@@ -103,10 +103,6 @@ func (p *Policy) eachApplying(ctx context.Context, d device.Device, each func(*f
 	}
 	return nil
 }
-
-// maximumAttributes is the maximum number of attributes of a device, including DRANET's own (k8s.io/api, resource/v1:
-// ResourceSliceMaxAttributesAndCapacitiesPerDevice).
-const maximumAttributes = 32
 
 // attribute is a fact of a device.
 type attribute struct {

@@ -113,17 +113,20 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	exhaustions := c.Exhaustions()
 	for name, usage := range c.Pools() {
-		for _, kind := range kinds(usage) {
+		exhausted := func(kind network.Kind) {
 			count := exhaustions[service.Exhaustion{Pool: name, Resource: kind}]
 			to <- prometheus.MustNewConstMetric(descExhausted, prometheus.CounterValue, float64(count), name, string(kind))
 		}
+		exhausted(network.OfCloud) // any cloud can refuse
 		for _, of := range usage.Families {
+			exhausted(network.OfFamily(of.Bits))
 			family := string(network.OfFamily(of.Bits))
 			gauge(descSize, float64(of.Size), name, family)
 			gauge(descAddresses, float64(of.Held), name, family, "held")
 			gauge(descAddresses, float64(of.Quarantined), name, family, "quarantine")
 		}
 		if usage.VLANs > 0 {
+			exhausted(network.OfVLAN)
 			gauge(descVLANs, float64(usage.VLANs), name)
 			gauge(descTakenVLANs, float64(usage.TakenVLANs), name)
 		}
@@ -136,16 +139,4 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(descTypical, load.Typical.Seconds(), name)
 		gauge(descClosed, load.Paused.Seconds(), name)
 	}
-}
-
-// kinds returns the resources that a pool can exhaust. Its cloud may refuse any address.
-func kinds(usage ledger.Usage) []network.Kind {
-	all := []network.Kind{network.OfCloud}
-	for _, of := range usage.Families {
-		all = append(all, network.OfFamily(of.Bits))
-	}
-	if usage.VLANs > 0 {
-		all = append(all, network.OfVLAN)
-	}
-	return all
 }

@@ -153,24 +153,12 @@ func (a *allocation) answerWithoutPools(ctx context.Context, profile *policy.Pro
 	if profile.Elsewhere {
 		return device.Config{}, api.Problemf(http.StatusNotFound, "the profile %s has no pool for this node", profile.Name)
 	}
-	answer, err := a.settings(ctx, profile, a.subject)
+	answer, err := profile.Config(ctx, a.subject)
 	if err != nil {
 		return device.Config{}, err
 	}
+	answer.Profile = ""
 	return answer, a.check(ctx, profile, &policy.Pool{}, answer)
-}
-
-// settings returns the settings of the profile without those of its pools.
-func (a *allocation) settings(ctx context.Context, profile *policy.Profile, s policy.Subject) (device.Config, error) {
-	extra, err := profile.Config(ctx, s)
-	if err != nil {
-		return device.Config{}, err
-	}
-	extra.Profile = ""
-	if err := extra.Validate(); err != nil {
-		return device.Config{}, invalidResponse("the profile "+profile.Name, err)
-	}
-	return extra, nil
 }
 
 // pools returns the possible pools: the pool of the existing allocation, or the pools with the requested addresses.
@@ -191,10 +179,11 @@ func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 func (a *allocation) allocateFrom(ctx context.Context, profile *policy.Profile, pool *policy.Pool) (device.Config, error) {
 	s := a.subject
 	s.Pool = pool.Name
-	extra, err := a.settings(ctx, profile, s)
+	extra, err := profile.Config(ctx, s)
 	if err != nil {
 		return device.Config{}, err
 	}
+	extra.Profile = ""
 	if a.held == nil {
 		if err := a.check(ctx, profile, pool, device.Merge(pool.Config(network.Allocation{Pool: pool.Name}), extra)); err != nil {
 			return device.Config{}, err
@@ -205,7 +194,7 @@ func (a *allocation) allocateFrom(ctx context.Context, profile *policy.Profile, 
 		return device.Config{}, err
 	}
 	if got.Pool != pool.Name || a.missingAddress(got).IsValid() {
-		return a.answerConcurrent(ctx, profile, got)
+		return device.Config{}, network.ErrNotHeld // a concurrent request has allocated it: find it, and compare it with this request
 	}
 	answer := a.keepNotation(device.Merge(pool.Config(got), extra))
 	if err = answer.Validate(); err != nil {
@@ -232,16 +221,6 @@ func (a *allocation) retract(ctx context.Context, got network.Allocation) {
 	if err := a.Service.Retract(context.WithoutCancel(ctx), got); err != nil {
 		a.Log.Error(err, "Releasing an allocation that could not be returned failed", "claim", a.claim)
 	}
-}
-
-// answerConcurrent returns the allocation that a concurrent request for the device made, if it matches this request.
-func (a *allocation) answerConcurrent(ctx context.Context, profile *policy.Profile, got network.Allocation) (device.Config, error) {
-	a.held = &got
-	pools, err := a.pools(profile)
-	if err != nil {
-		return device.Config{}, err
-	}
-	return a.allocateFrom(ctx, profile, pools[0])
 }
 
 // missingAddress returns a requested address that is not part of the allocation, or the zero address.

@@ -70,8 +70,21 @@ func (q *releaseRequest) read() (*released, error) {
 func (h *handler) find(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	if owner, reason, err = h.holder(ctx, what); reason == "" {
-		return owner, "", err
+	reason = "no pool has the subnet"
+	if pool := h.Policy().PoolOf(what.subnet); pool != nil {
+		held, err := h.Service.ByAddress(ctx, pool.Name, what.address)
+		switch {
+		case errors.Is(err, network.ErrNotHeld):
+			reason = "the address has no owner"
+		case err != nil:
+			return network.Owner{}, "", err
+		case held.Owner.Contract != Contract:
+			reason = "the address is held under the contract " + held.Owner.Contract
+		case !what.matches(held):
+			reason = "the address is held by " + held.Holder.String()
+		default:
+			return held.Owner, "", nil
+		}
 	}
 	if elsewhere, err := h.inRemovedPool(ctx, what); err != nil || elsewhere != (network.Owner{}) {
 		return elsewhere, "", err
@@ -80,26 +93,6 @@ func (h *handler) find(ctx context.Context, what *released) (owner network.Owner
 		owner = ownerOf(what.pod, what.parent, what.address)
 	}
 	return owner, reason, nil
-}
-
-// holder returns the owner of the address, or the reason why the request does not match it.
-func (h *handler) holder(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
-	pool := h.Policy().PoolOf(what.subnet)
-	if pool == nil {
-		return network.Owner{}, "no pool has the subnet", nil
-	}
-	held, err := h.Service.ByAddress(ctx, pool.Name, what.address)
-	switch {
-	case errors.Is(err, network.ErrNotHeld):
-		return network.Owner{}, "the address has no owner", nil
-	case err != nil:
-		return network.Owner{}, "", err
-	case held.Owner.Contract != Contract:
-		return network.Owner{}, "the address is held under the contract " + held.Owner.Contract, nil
-	case !what.matches(held):
-		return network.Owner{}, "the address is held by " + held.Holder.String(), nil
-	}
-	return held.Owner, "", nil
 }
 
 // inRemovedPool returns the Pod's own allocation of the address in a pool that was removed from the profile, or lost this
