@@ -19,7 +19,7 @@ import (
 // CheckName returns an error for an invalid name of an object: it must be a DNS subdomain (RFC 1123) of at most 253
 // characters, as for nodes, Pods and claims.
 func CheckName(name string) error {
-	if name == "" || len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0 {
+	if name == "" || len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
 	return errors.New("must be a name of Kubernetes: at most 253 characters, lowercase letters, digits, dots and -")
@@ -27,7 +27,7 @@ func CheckName(name string) error {
 
 // CheckNamespace returns an error for an invalid namespace: it must be a DNS label (RFC 1123) of at most 63 characters.
 func CheckNamespace(name string) error {
-	if name == "" || len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0 {
+	if name == "" || len(validation.IsDNS1123Label(name)) == 0 {
 		return nil
 	}
 	return errors.New("must be a namespace: at most 63 characters, lowercase letters, digits and -")

@@ -95,8 +95,8 @@ type compiler struct {
 	documents []*profile.Network
 	policy    *Policy
 	findings  source.Findings
-	// wired has the pools with readable subnets, in the order of the documents.
-	wired []*Pool
+	// withSubnets has the pools with readable subnets, in the order of the documents.
+	withSubnets []*Pool
 }
 
 // add adds an error.

@@ -30,7 +30,7 @@ type facts struct {
 }
 
 // Attributes returns the attributes of a device for its selection. The caller owns the map and its values. It fails if
-// an expression fails, or for more than 32 attributes.
+// an expression fails. The number of attributes is not checked; see device.ValidateAttributes.
 func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]device.Attribute, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()
@@ -45,13 +45,7 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(all) > device.MaximumAttributes:
-		return nil, fmt.Errorf("%d attributes, but a device can have at most %d", len(all), device.MaximumAttributes)
-	}
-	return all, nil
+	return all, err
 }
 
 // DeviceConfig returns the settings of a device for all users. It fails if an expression does.

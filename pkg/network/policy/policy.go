@@ -66,8 +66,8 @@ type Pool struct {
 	Neighbors []device.Neighbor
 
 	quotas []quota
-	// origin is the position of the pool, and vouched the position of its field exclusive.
-	origin, vouched position
+	// origin is the position of the pool, and exclusiveAt the position of its field exclusive.
+	origin, exclusiveAt position
 }
 
 // Profile is a profile that users can select.
@@ -162,7 +162,7 @@ func (p *Policy) CheckExclusive(node string, each bool) source.Findings {
 		if each {
 			why = "a DaemonSet runs a server with this profile on each node, and two of them would allocate the same address"
 		}
-		finding := pool.vouched.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and declare a pool for each node; "+
+		finding := pool.exclusiveAt.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and declare a pool for each node; "+
 			"or use ledger.etcd, which servers can share; or run one server for all nodes", why, node)
 		if !each {
 			finding = finding.Warn()

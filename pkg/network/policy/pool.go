@@ -34,7 +34,7 @@ func (c *compiler) pool(name string, pools position, spec v1alpha1.NetworkPool) 
 	c.name(pools.Key(name), name)
 	pool := &Pool{
 		Pool: ledger.Pool{Name: name}, Quarantine: spec.Quarantine.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
-		origin: pools.Key(name), vouched: p.At("exclusive"),
+		origin: pools.Key(name), exclusiveAt: p.At("exclusive"),
 	}
 	c.subnets(pool, p.At("subnets"), spec.Subnets)
 	if spec.MTU != 0 {
@@ -118,8 +118,8 @@ func (c *compiler) nodes(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 // overlaps reports subnets of two pools that share addresses. Pools for different nodes may share a prefix, but no
 // addresses.
 func (c *compiler) overlaps() {
-	for i, pool := range c.wired {
-		for _, other := range c.wired[:i] {
+	for i, pool := range c.withSubnets {
+		for _, other := range c.withSubnets[:i] {
 			if pool.Name == other.Name {
 				continue // another finding reports it
 			}
@@ -306,7 +306,7 @@ func (c *compiler) subnets(pool *Pool, p position, specs []v1alpha1.NetworkSubne
 		pool.Subnets = append(pool.Subnets, c.subnet(pool, at, prefix, spec))
 	}
 	if len(pool.Subnets) > 0 {
-		c.wired = append(c.wired, pool)
+		c.withSubnets = append(c.withSubnets, pool)
 	}
 }
 

@@ -164,11 +164,13 @@ func (v *view) Parent() interpreter.Activation { return nil }
 
 // valueOf returns a configuration for expressions, without unset fields.
 func valueOf(c device.Config) ref.Val {
-	tree := map[string]any{}
-	if raw, err := json.Marshal(c); err == nil {
-		if parsed, err := expression.ParseJSON(raw); err == nil {
-			return expression.Value(parsed)
-		}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		raw = []byte("{}") // every configuration has a form in JSON
+	}
+	tree, err := expression.ParseJSON(raw)
+	if err != nil {
+		tree = map[string]any{}
 	}
 	return expression.Value(tree)
 }

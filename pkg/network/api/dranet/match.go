@@ -116,10 +116,10 @@ func (s search) released(among []network.Allocation) []network.Allocation {
 	return found
 }
 
-// narrow returns the allocation with the strongest name of the device that only one of the allocations has. If there is
-// none, it returns those with one of the addresses, among the ones that share the names of the device; several reports
-// that there are such ones. It ignores an allocation for the names of a kind, or for the addresses ("") unless permit
-// returns true.
+// narrow returns the allocation that alone has a name of the device; the strongest kind of name with such an allocation
+// decides. Otherwise it returns the allocations with one of the addresses: among those that share a name of the device,
+// if there are any, which several reports, or else among all. An allocation counts for the names of a kind, or for the
+// addresses (kind is ""), only if permit returns true.
 func (s search) narrow(
 	left []network.Allocation, permit func(c network.Allocation, kind string) bool,
 ) (found []network.Allocation, several bool) {
