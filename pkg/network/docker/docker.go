@@ -12,6 +12,7 @@ package docker
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -74,32 +75,49 @@ func New(o Options) http.Handler {
 	return &handler{Options: o}
 }
 
-// methods lists all methods.
+// method is a method of the APIs.
+type method struct {
+	// do executes a request and returns the response. Nil is an empty response.
+	do func(h *handler, ctx context.Context, q *request) (any, error)
+	// check validates the identifiers of a request. It may be nil.
+	check func(*request) error
+	// noBody is true if the method ignores the body.
+	noBody bool
+	// event is the log line of a success, or "", and verbosity its level.
+	event     string
+	verbosity int
+}
+
+// methods lists all methods. Networks change rarely, endpoints with each container.
 var methods = map[string]method{
-	"Plugin.Activate": withoutBody((*handler).activate),
+	"Plugin.Activate": {do: (*handler).activate, noBody: true},
 
-	"NetworkDriver.GetCapabilities":             withoutBody((*handler).capabilities),
-	"NetworkDriver.GwAllocCheck":                withBody((*handler).checkGateways, nil),
-	"NetworkDriver.AllocateNetwork":             withBody((*handler).allocateNetwork, (*textRequest).checkNetwork),
-	"NetworkDriver.FreeNetwork":                 withBody((*handler).ignore, (*request).checkNetwork), // AllocateNetwork stores nothing
-	"NetworkDriver.CreateNetwork":               withBody((*handler).createNetwork, (*request).checkNetwork),
-	"NetworkDriver.DeleteNetwork":               withBody((*handler).deleteNetwork, (*request).checkNetwork),
-	"NetworkDriver.CreateEndpoint":              withBody((*handler).createEndpoint, (*request).checkEndpoint),
-	"NetworkDriver.EndpointOperInfo":            withBody((*handler).endpointInfo, (*request).checkEndpoint),
-	"NetworkDriver.DeleteEndpoint":              withBody((*handler).deleteEndpoint, (*request).checkEndpoint),
-	"NetworkDriver.Join":                        withBody((*handler).join, (*request).checkEndpoint),
-	"NetworkDriver.Leave":                       withBody((*handler).leave, (*request).checkEndpoint),
-	"NetworkDriver.ProgramExternalConnectivity": withBody((*handler).refusePorts, (*request).checkEndpoint),
-	"NetworkDriver.RevokeExternalConnectivity":  withBody((*handler).ignore, (*request).checkEndpoint), // no port is published
-	"NetworkDriver.DiscoverNew":                 withBody(discover(false), nil),
-	"NetworkDriver.DiscoverDelete":              withBody(discover(true), nil),
+	"NetworkDriver.GetCapabilities": {do: (*handler).capabilities, noBody: true},
+	"NetworkDriver.GwAllocCheck":    {do: (*handler).checkGateways},
+	"NetworkDriver.AllocateNetwork": {do: (*handler).allocateNetwork, check: (*request).checkNetwork},
+	"NetworkDriver.FreeNetwork":     {do: (*handler).ignore, check: (*request).checkNetwork}, // AllocateNetwork stores nothing
+	"NetworkDriver.CreateNetwork": {do: (*handler).createNetwork, check: (*request).checkNetwork,
+		event: "Created a network"},
+	"NetworkDriver.DeleteNetwork": {do: (*handler).deleteNetwork, check: (*request).checkNetwork,
+		event: "Removed a network"},
+	"NetworkDriver.CreateEndpoint": {do: (*handler).createEndpoint, check: (*request).checkEndpoint,
+		event: "Created an endpoint", verbosity: 1},
+	"NetworkDriver.DeleteEndpoint": {do: (*handler).deleteEndpoint, check: (*request).checkEndpoint,
+		event: "Removed an endpoint", verbosity: 1},
+	"NetworkDriver.EndpointOperInfo":            {do: (*handler).endpointInfo, check: (*request).checkEndpoint},
+	"NetworkDriver.Join":                        {do: (*handler).join, check: (*request).checkEndpoint},
+	"NetworkDriver.Leave":                       {do: (*handler).leave, check: (*request).checkEndpoint},
+	"NetworkDriver.ProgramExternalConnectivity": {do: (*handler).refusePorts, check: (*request).checkEndpoint},
+	"NetworkDriver.RevokeExternalConnectivity":  {do: (*handler).ignore, check: (*request).checkEndpoint}, // no port is published
+	"NetworkDriver.DiscoverNew":                 {do: discover(false)},
+	"NetworkDriver.DiscoverDelete":              {do: discover(true)},
 
-	"IpamDriver.GetCapabilities":         withoutBody((*handler).ipamCapabilities),
-	"IpamDriver.GetDefaultAddressSpaces": withoutBody((*handler).addressSpaces),
-	"IpamDriver.RequestPool":             withBody((*handler).requestPool, nil),
-	"IpamDriver.ReleasePool":             withBody((*handler).releasePool, (*textRequest).checkPool),
-	"IpamDriver.RequestAddress":          withBody((*handler).requestAddress, (*textRequest).checkPool),
-	"IpamDriver.ReleaseAddress":          withBody((*handler).releaseAddress, (*textRequest).checkPool),
+	"IpamDriver.GetCapabilities":         {do: (*handler).ipamCapabilities, noBody: true},
+	"IpamDriver.GetDefaultAddressSpaces": {do: (*handler).addressSpaces, noBody: true},
+	"IpamDriver.RequestPool":             {do: (*handler).requestPool},
+	"IpamDriver.ReleasePool":             {do: (*handler).releasePool, check: (*request).checkPool},
+	"IpamDriver.RequestAddress":          {do: (*handler).requestAddress, check: (*request).checkPool},
+	"IpamDriver.ReleaseAddress":          {do: (*handler).releaseAddress, check: (*request).checkPool},
 }
 
 // Endpoint returns the method of a path, for metrics, or "" if there is none.

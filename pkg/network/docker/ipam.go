@@ -13,9 +13,9 @@ import (
 
 // ipamCapabilities tells Docker to request everything again after its restart. Docker never activates a managed
 // plugin; its first call of this method counts as activation.
-func (h *handler) ipamCapabilities(ctx context.Context) (any, error) {
+func (h *handler) ipamCapabilities(ctx context.Context, q *request) (any, error) {
 	if !h.activated.Load() {
-		if _, err := h.activate(ctx); err != nil {
+		if _, err := h.activate(ctx, q); err != nil {
 			return nil, err
 		}
 	}
@@ -24,7 +24,7 @@ func (h *handler) ipamCapabilities(ctx context.Context) (any, error) {
 
 // addressSpaces returns the names of the address spaces. With global scope, the global space is also the local
 // one: Swarm's managers use the global space, and the nodes the local one for the same addresses.
-func (h *handler) addressSpaces(context.Context) (any, error) {
+func (h *handler) addressSpaces(context.Context, *request) (any, error) {
 	local := ipam.LocalSpace
 	if h.Scope == ScopeGlobal {
 		local = ipam.GlobalSpace
@@ -32,9 +32,13 @@ func (h *handler) addressSpaces(context.Context) (any, error) {
 	return struct{ LocalDefaultAddressSpace, GlobalDefaultAddressSpace string }{local, ipam.GlobalSpace}, nil
 }
 
-func (h *handler) requestPool(ctx context.Context, q *textRequest) (any, error) {
+func (h *handler) requestPool(ctx context.Context, q *request) (any, error) {
+	options, err := q.Options.texts("Options")
+	if err != nil {
+		return nil, err
+	}
 	leased, err := h.Leases.RequestPool(ctx, ipam.PoolRequest{
-		Space: q.AddressSpace, Options: q.Options, Six: q.V6, Subnet: anySubnet(q.Pool), Within: anySubnet(q.SubPool),
+		Space: q.AddressSpace, Options: options, Six: q.V6, Subnet: anySubnet(q.Pool), Within: anySubnet(q.SubPool),
 	})
 	if err != nil {
 		return nil, err
@@ -54,12 +58,16 @@ func anySubnet(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-func (h *handler) releasePool(ctx context.Context, q *textRequest) (any, error) {
+func (h *handler) releasePool(ctx context.Context, q *request) (any, error) {
 	return nil, h.Leases.ReleasePool(ctx, q.PoolID)
 }
 
-func (h *handler) requestAddress(ctx context.Context, q *textRequest) (any, error) {
-	given, err := h.Leases.RequestAddress(ctx, q.PoolID, q.Address.Addr, q.Options)
+func (h *handler) requestAddress(ctx context.Context, q *request) (any, error) {
+	options, err := q.Options.texts("Options")
+	if err != nil {
+		return nil, err
+	}
+	given, err := h.Leases.RequestAddress(ctx, q.PoolID, q.Address.Addr, options)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +75,7 @@ func (h *handler) requestAddress(ctx context.Context, q *textRequest) (any, erro
 }
 
 // releaseAddress releases an address. It ignores an empty one.
-func (h *handler) releaseAddress(ctx context.Context, q *textRequest) (any, error) {
+func (h *handler) releaseAddress(ctx context.Context, q *request) (any, error) {
 	if !q.Address.IsValid() {
 		return nil, nil
 	}

@@ -8,11 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
-	"net/netip"
-	"strings"
 
 	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
@@ -22,7 +18,7 @@ import (
 // activate returns the plugin's capabilities and starts a new activation of the IPAM driver: Docker requests
 // its addresses again. An error must have a status other than 200, because Docker would accept any body as
 // manifest.
-func (h *handler) activate(ctx context.Context) (any, error) {
+func (h *handler) activate(ctx context.Context, _ *request) (any, error) {
 	if err := h.Leases.Activate(ctx); err != nil {
 		return nil, &wire.Problem{Status: http.StatusServiceUnavailable,
 			Message: "the ledger cannot be written; see the log of the server", Cause: err}
@@ -31,7 +27,7 @@ func (h *handler) activate(ctx context.Context) (any, error) {
 	return fields{"Implements": []string{"NetworkDriver", "IpamDriver"}}, nil
 }
 
-func (h *handler) capabilities(context.Context) (any, error) {
+func (h *handler) capabilities(context.Context, *request) (any, error) {
 	return struct {
 		Scope, ConnectivityScope string
 		GwAllocChecker           bool
@@ -55,8 +51,12 @@ func (h *handler) checkGateways(ctx context.Context, q *request) (any, error) {
 
 // allocateNetwork is called once per network by a manager of a Swarm, and again by each new leader. The subnets' owners
 // are known only in CreateNetwork on each node.
-func (h *handler) allocateNetwork(ctx context.Context, q *textRequest) (any, error) {
-	chosen, err := h.Networks.Allocate(ctx, driver.Network{ID: q.NetworkID, Options: q.Options})
+func (h *handler) allocateNetwork(ctx context.Context, q *request) (any, error) {
+	options, err := q.Options.texts("Options")
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := h.Networks.Allocate(ctx, driver.Network{ID: q.NetworkID, Options: options})
 	if err != nil {
 		return nil, err
 	}
@@ -137,25 +137,12 @@ func (h *handler) deleteEndpoint(ctx context.Context, q *request) (any, error) {
 	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
 }
 
-// endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, because Docker
-// interprets the values of those.
+// endpointInfo returns no details, because Docker shows them nowhere.
 func (h *handler) endpointInfo(ctx context.Context, q *request) (any, error) {
-	e, n, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
-	if err != nil {
+	if _, _, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID); err != nil {
 		return nil, err
 	}
-	value := fields{
-		"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind), "profile": n.Profile, "parent": n.Link.Parent,
-		"mode": n.Link.Mode, "mac": e.MAC.String(), "addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
-		"vlan": int(cmp.Or(e.VLAN, n.Link.VLAN)), "vni": int(n.Link.VNI), "mtu": n.Link.MTU,
-	}
-	maps.DeleteFunc(value, func(_ string, v any) bool { return v == "" || v == 0 })
-	return fields{"Value": value}, nil
-}
-
-// joined returns addresses on one line.
-func joined[A netip.Addr | netip.Prefix](addresses []A) string {
-	return strings.ReplaceAll(strings.Trim(fmt.Sprint(addresses), "[]"), " ", ", ")
+	return fields{"Value": fields{}}, nil
 }
 
 // joinResponse is the response of Join. Gateways have no prefix length.
@@ -235,9 +222,8 @@ func (h *handler) leave(ctx context.Context, q *request) (any, error) {
 func (*handler) refusePorts(_ context.Context, q *request) (any, error) {
 	ports, err := q.Options.published()
 	if err == nil && len(ports) > 0 {
-		err = unsupported(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
-			"reach the container by its own address, "+
-			"or connect it to a network of the driver bridge too", describe(ports)))
+		err = wire.Problemf(http.StatusOK, "ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
+			"reach the container by its own address, or connect it to a network of the driver bridge too", describe(ports))
 	}
 	return nil, err
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -23,10 +24,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// The types of requests match libnetwork's drivers/remote/api and ipams/remote/api, which have no JSON tags: keys are
-// the field names, in any case. Each has the fields of several methods.
+// The type of requests matches libnetwork's drivers/remote/api and ipams/remote/api, which have no JSON tags: keys are
+// the field names, in any case. It has the fields of all methods.
 
-// request is a request of the network driver.
+// request is a request of either driver.
 type request struct {
 	NetworkID  string
 	EndpointID string
@@ -38,14 +39,7 @@ type request struct {
 	// DiscoveryData depends on the type.
 	DiscoveryType int
 	DiscoveryData json.RawMessage
-}
 
-// textRequest is a request of the IPAM driver, or of AllocateNetwork. Its options are the user's.
-type textRequest struct {
-	NetworkID    string
-	Options      map[string]string
-	IPv4Data     []ipamData
-	IPv6Data     []ipamData
 	PoolID       string
 	AddressSpace string
 	Pool         netip.Prefix
@@ -54,44 +48,21 @@ type textRequest struct {
 	Address      flexibleAddress
 }
 
-// about returns keys and values for the log that identify the objects of a request.
-func (q *request) about() []any { return identify("network", q.NetworkID, "endpoint", q.EndpointID) }
-
-// about returns keys and values for the log that identify the objects of a request.
-func (q *textRequest) about() []any {
-	return identify("network", q.NetworkID, "pool", q.PoolID, "subnet", textOf(q.Pool), "address", textOf(q.Address))
-}
-
-// identify returns keys and values without empty values, with short identifiers.
-func identify(pairs ...string) []any {
+// about returns keys and values for the log that identify the objects of a request. Identifiers are in Docker's short
+// form.
+func (q *request) about() []any {
+	subnet, _ := q.Pool.MarshalText()
+	address, _ := q.Address.MarshalText()
 	var about []any
-	for pair := range slices.Chunk(pairs, 2) {
+	for _, pair := range [][2]string{
+		{"network", q.NetworkID[:min(len(q.NetworkID), 12)]}, {"endpoint", q.EndpointID[:min(len(q.EndpointID), 12)]},
+		{"pool", q.PoolID}, {"subnet", string(subnet)}, {"address", string(address)},
+	} {
 		if pair[1] != "" {
-			about = append(about, pair[0], short(pair[1]))
+			about = append(about, pair[0], wire.Line(pair[1]))
 		}
 	}
 	return about
-}
-
-// textOf returns the text of a valid value.
-func textOf(v interface {
-	fmt.Stringer
-	IsValid() bool
-},
-) string {
-	if !v.IsValid() {
-		return ""
-	}
-	return v.String()
-}
-
-// short returns an identifier in Docker's short form. Other texts are truncated and put on one line.
-func short(id string) string {
-	const identifier, shown, most = 64, 12, 128
-	if len(id) == identifier && !strings.ContainsAny(id, "/.: ") {
-		id = id[:shown]
-	}
-	return wire.Line(id[:min(len(id), most)])
 }
 
 // checkNetwork returns an error for an invalid identifier of the network.
@@ -102,11 +73,8 @@ func (q *request) checkEndpoint() error {
 	return cmp.Or(q.checkNetwork(), checkID("EndpointID", q.EndpointID))
 }
 
-// checkNetwork returns an error for an invalid identifier of the network.
-func (q *textRequest) checkNetwork() error { return checkID("NetworkID", q.NetworkID) }
-
 // checkPool returns an error for an invalid pool identifier. Those of this driver are shorter than the limit.
-func (q *textRequest) checkPool() error {
+func (q *request) checkPool() error {
 	if q.PoolID == "" || len(q.PoolID) > 512 {
 		return invalidField("PoolID", "must be the PoolID from the answer of RequestPool")
 	}
@@ -188,11 +156,19 @@ func (o options) generic() (map[string]string, error) {
 	if raw, ok := o[labelGeneric]; ok && json.Unmarshal(raw, &inner) != nil {
 		return nil, invalidField("Options."+labelGeneric, "must be an object")
 	}
-	for name, raw := range inner {
-		if text, ok := inner.text(name); ok {
+	texts, err := inner.texts("Options." + labelGeneric)
+	maps.Copy(all, texts)
+	return all, err
+}
+
+// texts returns all options as texts, without those that are null. It fails for any other value, naming the field.
+func (o options) texts(field string) (map[string]string, error) {
+	all := map[string]string{}
+	for name, raw := range o {
+		if text, ok := o.text(name); ok {
 			all[name] = text
 		} else if string(bytes.TrimSpace(raw)) != "null" {
-			return nil, invalidField("Options."+labelGeneric, "must have text values: the value of %q is not text", wire.Line(name))
+			return nil, invalidField(field, "must have text values: the value of %q is not text", wire.Line(name))
 		}
 	}
 	return all, nil
@@ -317,8 +293,8 @@ func (q *request) endpoint() (driver.Endpoint, error) {
 		return e, err
 	}
 	if e.Name, _ = q.Options.text(labelInterface); e.Name != "" && link.NameProblem(e.Name) != nil {
-		return e, unsupported(labelInterface + " cannot be the name of an interface: that has at most 15 bytes, and no " +
-			"space, / or :")
+		return e, wire.Problemf(http.StatusOK, "%s cannot be the name of an interface: that has at most 15 bytes, and no "+
+			"space, / or :", labelInterface)
 	}
 	return e, nil
 }

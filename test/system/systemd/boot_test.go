@@ -125,7 +125,7 @@ func guest() error {
 		checkLinks(true),
 		// The request waits in the socket until systemd has restarted the service.
 		systemctl("kill", "--signal=KILL", service),
-		send("NetworkDriver.EndpointOperInfo", `{`+network+`,`+endpoint+`}`, `"kind":"bridge"`),
+		send("NetworkDriver.EndpointOperInfo", `{`+network+`,`+endpoint+`}`, `"Value":{}`),
 		// The request starts the stopped service.
 		systemctl("stop", service),
 		send("NetworkDriver.Leave", `{`+network+`,`+endpoint+`}`, `{}`),
