@@ -282,7 +282,7 @@ func testMetrics(t *testing.T) {
 	}
 	// The metrics of profiles are the same for both servers, whose names are in the metrics.
 	shared := regexp.MustCompile(`Name: +"graft_" \+ server \+ "_([a-z_]+)"`)
-	for _, name := range shared.FindAllStringSubmatch(read(t, "pkg/profile/watch/attempts.go"), -1) {
+	for _, name := range shared.FindAllStringSubmatch(read(t, "pkg/profile/watch/reloader.go"), -1) {
 		inCode["graft_network_"+name[1]], inCode["graft_interpreter_"+name[1]] = true, true
 	}
 	delete(inCode, "graft_uncounted") // it is registered nowhere

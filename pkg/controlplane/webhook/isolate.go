@@ -73,7 +73,7 @@ func (u Unreadable) Error() string {
 
 // units pairs the existing files with the versions that were served last. For an unreadable path, it keeps the
 // previous files at and below it.
-func (s *Store) units(files []source.File, unreadable Unreadable) []*unit {
+func (s *Store) units(files []source.File) []*unit {
 	var units []*unit
 	for _, file := range files {
 		u := &unit{source: file.Name, newest: &version{file: file, parameters: s.parametersOf(file)}}
@@ -85,19 +85,19 @@ func (s *Store) units(files []source.File, unreadable Unreadable) []*unit {
 		}
 		units = append(units, u)
 	}
-	for _, path := range slices.Sorted(maps.Keys(unreadable)) {
+	for _, path := range slices.Sorted(maps.Keys(s.unreadable)) {
 		before := len(units)
 		for _, name := range slices.Sorted(maps.Keys(s.good)) {
 			if name == path || strings.HasPrefix(name, strings.TrimSuffix(path, "/")+"/") {
 				good := s.good[name]
 				units = append(units, &unit{
-					source: name, newest: &version{file: source.File{Name: name}, err: unreadable[path]},
+					source: name, newest: &version{file: source.File{Name: name}, err: s.unreadable[path]},
 					good: &version{file: good.file, parameters: good.parameters},
 				})
 			}
 		}
 		if len(units) == before {
-			units = append(units, &unit{source: path, newest: &version{file: source.File{Name: path}, err: unreadable[path]}})
+			units = append(units, &unit{source: path, newest: &version{file: source.File{Name: path}, err: s.unreadable[path]}})
 		}
 	}
 	return units
@@ -135,18 +135,19 @@ type built struct {
 	program   Program
 }
 
-// choose selects the served version of each unit and compiles them. It stores the error of an invalid version
+// choose selects the served version of each file and compiles them. It stores the error of an invalid version
 // in err. It fails if nothing can be compiled.
-func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
+func (s *Store) choose(ctx context.Context, files []source.File) (selection, error) {
 	s.waiting = nil
+	units := s.units(files)
 	for {
 		next, err := s.compose(units)
 		if err != nil {
-			return built{}, err
+			return selection{}, err
 		}
 		refused, reads := permit(ctx, s.Authorizer, s.log, next.program)
 		if len(refused) == 0 {
-			return next, nil
+			return selection{units, next}, nil
 		}
 		if s.waiting == nil {
 			s.waiting = &waiting{map[mutation.Permission]string{}, time.Now().Add(permissionInterval)}
@@ -159,7 +160,7 @@ func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
 			}
 		}
 		if err := refused.Err(); err != nil {
-			return built{}, err
+			return selection{}, err
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 )
 
 // Metrics are the metrics of webhooks and profiles. The loaded profiles bound the label values: no input of a
@@ -28,8 +29,7 @@ type Metrics struct {
 	events     *prometheus.CounterVec
 	info       *prometheus.GaugeVec
 	states     *prometheus.GaugeVec
-	reloads    *prometheus.CounterVec
-	failed     prometheus.Gauge
+	reloads    watch.Metrics
 	optedOut   prometheus.Gauge
 	// unauthorized counts rejected clients. refused is 1 if the registration belongs to another installation.
 	unauthorized *prometheus.CounterVec
@@ -91,14 +91,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "1 for each profile file in its state: valid, last-good (the newest version is invalid, and the last valid one is active) " +
 				"or invalid (no version is active, and objects of its providers are denied).",
 		}, []string{"profile", "source", "state"}),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_profile_reloads_total",
-			Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
-		}, []string{"result"}),
-		failed: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_profile_reload_failed",
-			Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
-		}),
+		reloads: watch.Metrics{
+			Attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+				Name: "graft_profile_reloads_total",
+				Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
+			}, []string{"result"}),
+			Failed: prometheus.NewGauge(prometheus.GaugeOpts{
+				Name: "graft_profile_reload_failed",
+				Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
+			}),
+		},
 		optedOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_opted_out_namespaces",
 			Help: "Control planes that are not mutated because of an annotation or label of their namespace.",
@@ -118,12 +120,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 
 // register registers the metrics, and initializes the counters of failures.
 func (m *Metrics) register(registry prometheus.Registerer) {
-	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.states, m.reloads, m.failed, m.optedOut,
+	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.states, m.reloads.Attempts, m.reloads.Failed, m.optedOut,
 		m.unauthorized, m.refused)
 	m.unauthorized.WithLabelValues("path")
 	m.unauthorized.WithLabelValues("certificate")
-	m.reloads.WithLabelValues("success")
-	m.reloads.WithLabelValues("failure")
+	m.reloads.Attempts.WithLabelValues("success")
+	m.reloads.Attempts.WithLabelValues("failure")
 	m.events.WithLabelValues("queued")
 	m.events.WithLabelValues("dropped")
 }
@@ -245,13 +247,6 @@ func (m *Metrics) profiles(statuses []Status) {
 	for i := range statuses {
 		m.states.WithLabelValues(statuses[i].name(), statuses[i].Source, string(statuses[i].State)).Set(1)
 	}
-}
-
-func (m *Metrics) reloaded() { m.reloads.WithLabelValues("success").Inc() }
-
-func (m *Metrics) reloadFailed() {
-	m.reloads.WithLabelValues("failure").Inc()
-	m.failed.Set(1)
 }
 
 // Source is the source of facts of a cluster.

@@ -68,13 +68,23 @@ type Store struct {
 	wake       chan struct{}
 	checking   chan struct{} // has one value while a check runs
 
-	lock      sync.Mutex
-	attempted watch.Digest // digest of the last attempt's documents
-	outcome   error        // error of that attempt
-	waiting   *waiting
-	good      map[string]*version // by source
-	problem   string              // last failure, to count and log it once
-	changed   []chan<- struct{}
+	reload watch.Reloader[selection]
+
+	lock    sync.Mutex
+	waiting *waiting
+	good    map[string]*version // by source
+	changed []chan<- struct{}
+	// readers are those of the current Load, unreadable the paths that they could not read, and additional the further
+	// input of the compiler.
+	readers    []ProfileReader
+	unreadable Unreadable
+	additional []byte
+}
+
+// selection is the served versions of all files, with the program compiled from them.
+type selection struct {
+	units []*unit
+	built
 }
 
 type activeSet struct {
@@ -117,7 +127,13 @@ var errNoneLeft = errors.New("no profiles are left; the previous ones stay activ
 
 // NewStore returns a store without a program; call Load.
 func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
-	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1), checking: make(chan struct{}, 1)}
+	s := &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1), checking: make(chan struct{}, 1)}
+	s.reload = watch.Reloader[selection]{
+		Read: s.read, Additional: func() []byte { return s.additional }, Compile: s.choose, Activate: s.activate,
+		MayRetry:   func(ctx context.Context, _ error) bool { return s.waiting.changed(ctx, s.Authorizer) },
+		LogFailure: s.logFailure, Ignored: s.ignored, Metrics: &metrics.reloads, Log: log,
+	}
+	return s
 }
 
 // restore sets the stored last valid versions, before the first Load.
@@ -204,68 +220,46 @@ func (s *Store) NotifyChanges() <-chan struct{} {
 func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	files, unreadable, err := readAll(ctx, readers)
-	if err != nil {
-		return s.failed(ctx, err)
-	}
-	additional := []byte(unreadable.Error())
-	if s.Additional != nil {
-		additional = append(additional, s.Additional()...)
-	}
-	sum := watch.DigestOf(append(slices.Clone(files), source.File{Data: additional}))
-	if sum == s.attempted && !s.waiting.changed(ctx, s.Authorizer) {
-		if s.outcome == nil {
-			s.clearFailure()
-		}
-		return s.outcome
-	}
-	units := s.units(files, unreadable)
-	next, err := s.choose(ctx, units)
-	s.attempted = sum
-	if err == nil {
-		err = s.put(units, next, additional)
-	}
-	if s.outcome = err; err != nil {
-		return s.failed(ctx, err)
-	}
-	s.clearFailure()
-	s.metrics.reloaded()
-	s.logIgnored(readers)
-	return nil
+	s.readers = readers
+	return s.reload.Load(ctx)
 }
 
-// readAll returns the files of all readers, and the unreadable paths.
-func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unreadable, error) {
+// read returns the files of all readers. It fails if a reader fails completely.
+func (s *Store) read(ctx context.Context) ([]source.File, error) {
 	var files []source.File
-	unreadable := Unreadable{}
-	for _, reader := range readers {
+	s.unreadable = Unreadable{}
+	for _, reader := range s.readers {
 		found, err := reader.Read(ctx)
 		var paths Unreadable
 		if err != nil && !errors.As(err, &paths) {
-			return nil, nil, err
+			return nil, err
 		}
-		maps.Copy(unreadable, paths)
+		maps.Copy(s.unreadable, paths)
 		files = append(files, found...)
 	}
-	return files, unreadable, nil
+	s.additional = []byte(s.unreadable.Error())
+	if s.Additional != nil {
+		s.additional = append(s.additional, s.Additional()...)
+	}
+	return files, nil
 }
 
-// logIgnored logs the files in folders of profiles that contain no profiles.
-func (s *Store) logIgnored(readers []ProfileReader) {
-	for _, reader := range readers {
+// ignored returns the files in folders of profiles that contain no profiles.
+func (s *Store) ignored() []string {
+	var left []string
+	for _, reader := range s.readers {
 		if walked, ok := reader.(interface{ Ignored() []string }); ok {
-			if left := walked.Ignored(); len(left) > 0 {
-				s.log.Info("Ignored files without apiVersion and kind", "files", left)
-			}
+			left = append(left, walked.Ignored()...)
 		}
 	}
+	return left
 }
 
-// put activates a selection. It returns the errors of the newest versions.
-func (s *Store) put(units []*unit, chosen built, additional []byte) error {
-	statuses := make([]Status, len(units))
+// activate activates a selection. It returns the errors of the newest versions.
+func (s *Store) activate(_ context.Context, chosen selection) error {
+	statuses := make([]Status, len(chosen.units))
 	good, sum := map[string]*version{}, sha256.New()
-	for i, u := range units {
+	for i, u := range chosen.units {
 		statuses[i] = statusOf(u)
 		if u.served != nil {
 			good[u.source] = u.served
@@ -274,7 +268,7 @@ func (s *Store) put(units []*unit, chosen built, additional []byte) error {
 			good[u.source] = u.good
 		}
 	}
-	_, _ = sum.Write(additional)
+	_, _ = sum.Write(s.additional)
 	s.good = good
 	s.statuses.Store(&statuses)
 	s.metrics.profiles(statuses)
@@ -293,7 +287,7 @@ func (s *Store) put(units []*unit, chosen built, additional []byte) error {
 	next.deny(statuses)
 	s.current.Store(next)
 	if !same {
-		s.activate(next, chosen.documents)
+		s.logActive(next, chosen.documents)
 	}
 	if !same || !maps.Equal(before.denied, next.denied) {
 		s.notify()
@@ -301,8 +295,8 @@ func (s *Store) put(units []*unit, chosen built, additional []byte) error {
 	return problems(statuses)
 }
 
-// activate notifies all components that depend on the active program.
-func (s *Store) activate(next *activeSet, documents []*profile.Document) {
+// logActive logs and counts a new program, and starts its own work.
+func (s *Store) logActive(next *activeSet, documents []*profile.Document) {
 	if activated, ok := next.program.(Activator); ok {
 		activated.Activate()
 	}
@@ -326,27 +320,14 @@ func (s *Store) notify() {
 	}
 }
 
-// clearFailure ends a failure: the active profiles match the files.
-func (s *Store) clearFailure() {
-	s.problem = ""
-	s.metrics.failed.Set(0)
-}
-
-// failed counts a failure, and logs it if its text differs from the one before. Profiles that vanish with the
-// installation are not a failure.
-func (s *Store) failed(ctx context.Context, err error) error {
-	if err.Error() == s.problem {
-		return err
-	}
-	s.problem = err.Error()
+// logFailure logs a failure. It returns false for profiles that vanish with the installation, which is none.
+func (s *Store) logFailure(ctx context.Context, err error) bool {
 	if errors.Is(err, errNoneLeft) && s.Uninstalling != nil && s.Uninstalling(ctx) {
 		s.log.Info("The installation is being removed with its profiles; the loaded ones stay active until the program exits")
-		return err
+		return false
 	}
-	s.metrics.reloadFailed()
-	profile.LogPanic(s.log, err)
 	s.log.Error(err, "Profiles are invalid; the last valid version of each stays active, if there is one", "findings", findingLines(err))
-	return err
+	return true
 }
 
 // Reloader returns a runnable that reloads changed profiles, in every replica.

@@ -63,39 +63,31 @@ type Reloader struct {
 	// retired has earlier programs with operations that the current one dropped, newest first.
 	retired atomic.Pointer[[]*InForce]
 	// mutex guards changes of current and retired.
-	mutex    sync.Mutex
-	attempts watch.Attempts
+	mutex  sync.Mutex
+	reload *watch.Reloader[*InForce]
 }
 
-// Open compiles the profiles. It fails if they are invalid.
+func newReloader(o Options) *Reloader {
+	r := &Reloader{options: o}
+	r.reload = &watch.Reloader[*InForce]{
+		Read:     func(context.Context) ([]source.File, error) { return o.Read() },
+		Compile:  func(_ context.Context, files []source.File) (*InForce, error) { return r.options.compile(files) },
+		Activate: r.activate, Ignored: o.Ignored, Metrics: cmp.Or(o.Metrics, watch.NewMetrics(nil, "interpreter")), Log: o.Log,
+	}
+	return r
+}
+
+// Open compiles the profiles. It fails if they are unreadable or invalid.
 func Open(o Options) (*Reloader, error) {
-	files, next, err := o.read()
-	if err != nil {
+	r := newReloader(o)
+	if err := r.reload.Open(context.Background()); err != nil {
 		return nil, err
 	}
-	metrics := cmp.Or(o.Metrics, watch.NewMetrics(nil, "interpreter"))
-	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, Ignored: o.Ignored, Metrics: metrics, Log: o.Log}}
-	r.attempts.First(files)
-	r.put(next)
 	return r, nil
 }
 
 // Check returns the set that would be active. It fails if the profiles are unreadable or invalid.
-func Check(o Options) (*InForce, error) {
-	_, next, err := o.read()
-	return next, err
-}
-
-// read reads and compiles the profiles.
-func (o *Options) read() ([]source.File, *InForce, error) {
-	files, err := o.Read()
-	if err != nil {
-		return nil, nil, err
-	}
-	next, err := profile.Guard(files, o.compile)
-	profile.LogPanic(o.Log, err)
-	return files, next, err
-}
+func Check(o Options) (*InForce, error) { return newReloader(o).reload.Check(context.Background()) }
 
 // errNoneLeft keeps the profiles active if the last file vanishes. This is more likely a mistake than the wish
 // to drop all kinds.
@@ -187,27 +179,21 @@ func (r *Reloader) Run(ctx context.Context) {
 }
 
 // Load activates the files if they changed. After an error, the previous set stays active.
-func (r *Reloader) Load(ctx context.Context) error {
-	return r.attempts.Load(ctx, nil, func(files []source.File) error {
-		next, err := profile.Guard(files, r.options.compile)
-		if own := len(r.options.Behind); err == nil && len(next.Documents) == own && len(r.InForce().Documents) > own {
-			err = errNoneLeft
-		}
-		if err == nil {
-			r.put(next)
-		}
-		return err
-	})
-}
+func (r *Reloader) Load(ctx context.Context) error { return r.reload.Load(ctx) }
 
-// put activates a set and reports it.
-func (r *Reloader) put(next *InForce) {
+// activate replaces the active set and reports it. It fails if no file has a profile any more.
+func (r *Reloader) activate(_ context.Context, next *InForce) error {
+	own := len(r.options.Behind)
+	if before := r.InForce(); before != nil && len(next.Documents) == own && len(before.Documents) > own {
+		return errNoneLeft
+	}
 	r.mutex.Lock()
 	r.retire(next)
 	r.current.Store(next)
 	r.mutex.Unlock()
-	r.attempts.Activated(profile.Summaries(next.Documents), next.Hash, next.Warnings, "kinds", len(next.Kinds()))
+	r.reload.LogActive(profile.Summaries(next.Documents), next.Hash, next.Warnings, "kinds", len(next.Kinds()))
 	if r.options.Changed != nil {
 		r.options.Changed(next)
 	}
+	return nil
 }

@@ -40,28 +40,12 @@ type limitedCloud struct {
 // errNoProfiles means that the server would have no profile.
 var errNoProfiles = errors.New("no NetworkProfile was found")
 
-// Check compiles the profiles without activating them, and returns the policy and its warnings. It fails with
-// source.Findings for invalid profiles.
-func Check(o Options) (*policy.Policy, source.Findings, error) {
-	files, err := o.Read()
-	if err != nil {
-		return nil, nil, err
+// draft compiles the files. Clouds that are declared as in the active configuration are kept; active may be nil.
+func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
+	var before map[string]*limitedCloud
+	if active != nil {
+		before = active.clouds
 	}
-	d, err := o.drafted(files, nil)
-	if err != nil {
-		profile.LogPanic(o.Log, err)
-		return nil, nil, err
-	}
-	return d.policy, d.warnings, nil
-}
-
-// drafted works like draft, but returns a panic as an error.
-func (o *Options) drafted(files []source.File, before map[string]*limitedCloud) (*draft, error) {
-	return profile.Guard(files, func(files []source.File) (*draft, error) { return o.draft(files, before) })
-}
-
-// draft compiles the files. Clouds that are declared as before are kept.
-func (o *Options) draft(files []source.File, before map[string]*limitedCloud) (*draft, error) {
 	documents, findings := profile.LoadNetworks(files...)
 	whole, more := policy.Compile(documents)
 	findings = append(findings, more...)

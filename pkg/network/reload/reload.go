@@ -57,37 +57,52 @@ type Options struct {
 // end.
 type Reloader struct {
 	options Options
+	reload  *watch.Reloader[*draft]
 	ledger  *ledger.Ledger
 	service *service.Service
 	current atomic.Pointer[draft]
-
-	attempts watch.Attempts
 	// next is the time from which refused documents are tried again, because the conflicting addresses may have been
 	// released.
 	next time.Time
 }
 
+func newReloader(o Options) *Reloader {
+	o.Metrics = cmp.Or(o.Metrics, NewMetrics(nil))
+	r := &Reloader{options: o}
+	r.reload = &watch.Reloader[*draft]{
+		Read: func(context.Context) ([]source.File, error) { return o.Read() },
+		Compile: func(_ context.Context, files []source.File) (*draft, error) {
+			return r.options.draft(files, r.current.Load())
+		},
+		MayRetry: r.mayRetry, Ignored: o.Ignored, Metrics: o.Metrics.Metrics, Log: o.Log,
+	}
+	return r
+}
+
+// Check compiles the profiles without activating them, and returns the policy and its warnings. It fails with
+// source.Findings for invalid profiles.
+func Check(o Options) (*policy.Policy, source.Findings, error) {
+	d, err := newReloader(o).reload.Check(context.Background())
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.policy, d.warnings, nil
+}
+
 // Open compiles the profiles and opens the ledger. It fails with Stranded if held addresses would be outside of pools.
 func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error) {
-	o.Metrics = cmp.Or(o.Metrics, NewMetrics(nil))
-	r := &Reloader{options: o, attempts: watch.Attempts{Read: o.Read, Ignored: o.Ignored, Metrics: o.Metrics.Metrics, Log: o.Log}}
-	files, err := o.Read()
-	if err != nil {
+	r := newReloader(o)
+	r.reload.Activate = func(ctx context.Context, first *draft) (err error) {
+		if r.ledger, err = ledger.Open(ctx, store, first.ledgerPools()...); err != nil {
+			return err
+		}
+		r.service = service.New(r.ledger, first.servicePools(), o.Service)
+		return r.activate(ctx, first)
+	}
+	if err := r.reload.Open(ctx); err != nil {
 		return nil, err
 	}
-	first, err := o.drafted(files, nil)
-	if err != nil {
-		profile.LogPanic(o.Log, err)
-		return nil, err
-	}
-	if r.ledger, err = ledger.Open(ctx, store, first.ledgerPools()...); err != nil {
-		return nil, err
-	}
-	r.service = service.New(r.ledger, first.servicePools(), o.Service)
-	if err := r.activate(ctx, first); err != nil {
-		return nil, err
-	}
-	r.attempts.First(files)
+	r.reload.Activate = r.activate
 	return r, nil
 }
 
@@ -119,16 +134,7 @@ func (r *Reloader) Run(ctx context.Context) {
 
 // Load activates the current files if they have changed. If it fails, the active configuration stays.
 func (r *Reloader) Load(ctx context.Context) error {
-	err := r.attempts.Load(ctx, r.mayRetry, func(files []source.File) error {
-		began := r.options.Service.Clock.Now()
-		next, err := r.options.drafted(files, r.current.Load().clouds)
-		if err == nil {
-			err = r.activate(ctx, next)
-		}
-		now := r.options.Service.Clock.Now()
-		r.next = now.Add(max(leastPause, pauses*now.Sub(began)))
-		return err
-	})
+	err := r.reload.Load(ctx)
 	if ctx.Err() == nil {
 		stranded, _ := errors.AsType[*Stranded](err)
 		r.options.Metrics.strand(stranded)
@@ -144,14 +150,15 @@ const (
 )
 
 // mayRetry reports whether unchanged documents may succeed now that failed with err.
-func (r *Reloader) mayRetry(err error) bool {
+func (r *Reloader) mayRetry(_ context.Context, err error) bool {
 	_, inTheWay := errors.AsType[*Stranded](err)
 	return inTheWay && !r.options.Service.Clock.Now().Before(r.next)
 }
 
-// activate makes the ledger, the service and then the codecs see it.
+// activate makes the ledger, the service and then the codecs see the next configuration. It fails with Stranded if held
+// addresses would be outside of pools.
 func (r *Reloader) activate(ctx context.Context, next *draft) error {
-	drained := map[string]int{}
+	drained, began := map[string]int{}, r.options.Service.Clock.Now()
 	refused, err := r.ledger.Configure(ctx, func(a network.Allocation) bool {
 		refuse := r.leavesPool(next, a)
 		if !refuse {
@@ -163,6 +170,8 @@ func (r *Reloader) activate(ctx context.Context, next *draft) error {
 		return fmt.Errorf("changing the pools: %w", err)
 	}
 	if len(refused) > 0 {
+		now := r.options.Service.Clock.Now()
+		r.next = now.Add(max(leastPause, pauses*now.Sub(began)))
 		return newStranded(refused, next.policy)
 	}
 	before := r.current.Load()
@@ -185,7 +194,7 @@ func (r *Reloader) leavesPool(next *draft, a network.Allocation) bool {
 // logActivated logs and counts the new active configuration.
 func (r *Reloader) logActivated(before, next *draft, drained map[string]int) {
 	log := r.options.Log
-	r.attempts.Activated(profile.Summaries(next.documents), next.policy.Hash, next.warnings, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
+	r.reload.LogActive(profile.Summaries(next.documents), next.policy.Hash, next.warnings, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
 	if names := next.builtin(); len(names) > 0 {
 		log.Info("Pools of the builtin cloud: nothing is programmed outside of this machine for their addresses", "pools", names)
 	}

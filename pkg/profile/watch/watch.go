@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch detects changes of documents. It compares their bytes instead of waiting for file events,
+// Package watch activates changed documents. It compares their bytes every second instead of waiting for file events,
 // because the kubelet replaces a mounted ConfigMap by swapping a symbolic link in its folder. It reads no files
-// itself. Start reading at Poll.
+// itself. Start reading at Reloader.
 package watch
 
 import (
