@@ -71,8 +71,11 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, err
 	}
-	if binding, ok := c.cached(a); ok {
-		return binding, nil
+	if len(a.Binding.Reference) > 0 {
+		return a.Binding, nil
+	}
+	if recent, ok := c.recent.Get(generationOf(a)); ok {
+		return recent.(network.Binding), nil
 	}
 	if err := checkNamespace(a.Holder.Namespace); err != nil {
 		return network.Binding{}, err
@@ -81,19 +84,22 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if err != nil {
 		return network.Binding{}, err
 	}
-	at := newAttachment(c.configuration, a)
-	output, err := p.add(ctx, at, a.Addresses)
-	if err != nil && p.isResponse(err) && !errors.Is(err, network.ErrRefused) {
+	at, err := attachmentOf(c.configuration, a)
+	if err != nil {
+		return network.Binding{}, err
+	}
+	result, err := p.add(ctx, at, a.Addresses)
+	if _, ended := errors.AsType[*failure](err); ended && !errors.Is(err, network.ErrRefused) {
 		// A plugin may refuse to add twice (host-local does), and a runtime owes a DEL after an ADD that has failed.
 		if err := p.del(ctx, at); err != nil {
 			return network.Binding{}, err
 		}
-		output, err = p.add(ctx, at, a.Addresses)
+		result, err = p.add(ctx, at, a.Addresses)
 	}
 	if err != nil {
 		return network.Binding{}, err
 	}
-	binding, err := output.binding(at, a)
+	binding, err := bindingOf(result, at, a)
 	if err != nil {
 		return network.Binding{}, err
 	}
@@ -118,22 +124,6 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return p.del(ctx, at)
 }
 
-// cached returns a cached binding from the plugin.
-func (c *Cloud) cached(a network.Allocation) (network.Binding, bool) {
-	if len(a.Binding.Reference) > 0 {
-		return a.Binding, true
-	}
-	if recent, ok := c.recent.Get(generationOf(a)); ok {
-		return recent.(network.Binding), true
-	}
-	return network.Binding{}, false
-}
-
-// configurationError returns an error about the configuration or the plugin.
-func configurationError(format string, arguments ...any) error {
-	return fmt.Errorf("the CNI network configuration "+format, arguments...)
-}
-
 // attachment holds the data that a plugin receives about an owner. The ledger stores it as the reference, so that a
 // release names the bound attachment even if the configuration of the pool has changed.
 type attachment struct {
@@ -147,19 +137,24 @@ type attachment struct {
 	UID       string `json:"uid"`
 }
 
-// newAttachment makes the attachment of an owner.
-func newAttachment(configuration string, a network.Allocation) attachment {
+// attachmentOf returns the bound attachment or, if it is unknown, that of a new binding. It fails if the reference is not
+// JSON. A namespace that is missing or invalid, which older bindings may have, is replaced.
+func attachmentOf(configuration string, a network.Allocation) (attachment, error) {
 	sum := sha256.Sum256([]byte(a.Owner.String()))
 	digits := hex.EncodeToString(sum[:])
-	made := attachment{
+	at := attachment{
 		Configuration: configuration, Container: "graft-" + digits[:32], Interface: "gr" + digits[32:45], Namespace: a.Holder.Namespace, Pod: "graft-" + digits[:32],
 		UID: fmt.Sprintf("%s-%s-%s-%s-%s", digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]),
 	}
-	// older bindings may be invalid, but must be released
-	if made.Namespace == "" || checkNamespace(made.Namespace) != nil {
-		made.Namespace = noNamespace
+	if len(a.Binding.Reference) > 0 {
+		if err := json.Unmarshal(a.Binding.Reference, &at); err != nil {
+			return at, fmt.Errorf("reading the reference that the ledger keeps: %w", err)
+		}
 	}
-	return made
+	if at.Namespace == "" || checkNamespace(at.Namespace) != nil {
+		at.Namespace = "graft"
+	}
+	return at, nil
 }
 
 // checkNamespace refuses a namespace that would be more than one argument of a plugin, or none.
@@ -170,34 +165,14 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// attachmentOf returns the bound attachment or, if it is unknown, the one that Bind would have created.
-func attachmentOf(configuration string, a network.Allocation) (attachment, error) {
-	at := newAttachment(configuration, a)
-	if len(a.Binding.Reference) == 0 {
-		return at, nil
-	}
-	if err := json.Unmarshal(a.Binding.Reference, &at); err != nil {
-		return at, fmt.Errorf("reading the reference that the ledger keeps: %w", err)
-	}
-	if checkNamespace(at.Namespace) != nil {
-		at.Namespace = noNamespace
-	}
-	return at, nil
-}
-
-// noNamespace is the namespace in CNI_ARGS if the holder's is unknown.
-const noNamespace = "graft"
-
-// namespace returns a path without a network namespace: IPAM plugins need none, and must not use the server's own.
-func (at attachment) namespace() string { return "/var/run/netns/" + at.Container }
-
-// environment returns the environment of the plugin without any variables of the server.
+// environment returns the variables of the CNI specification. The path of the network namespace does not exist: IPAM plugins
+// need none, and must not use the server's own.
 func (at attachment) environment(command, plugins string) []string {
 	return []string{
 		"CNI_COMMAND=" + command,
 		"CNI_CONTAINERID=" + at.Container,
 		"CNI_IFNAME=" + at.Interface,
-		"CNI_NETNS=" + at.namespace(),
+		"CNI_NETNS=/var/run/netns/" + at.Container,
 		"CNI_PATH=" + plugins,
 		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=" + at.Namespace + ";K8S_POD_NAME=" + at.Pod + ";K8S_POD_INFRA_CONTAINER_ID=" + at.Container +
 			";K8S_POD_UID=" + at.UID,

@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // plugin is an IPAM plugin with its standard input.
@@ -48,22 +45,21 @@ func load(o Options, name string) (*plugin, error) {
 
 // find reads the files of a folder in the order of their names, lists first, as container runtimes do.
 func find(folder, name string) (*libcni.NetworkConfigList, error) {
-	entries, err := os.ReadDir(folder)
+	lists, err := libcni.ConfFiles(folder, []string{".conflist"})
+	if err != nil {
+		return nil, fmt.Errorf("reading the folder of CNI network configurations: %w", err)
+	}
+	singles, err := libcni.ConfFiles(folder, []string{".conf", ".json"})
 	if err != nil {
 		return nil, fmt.Errorf("reading the folder of CNI network configurations: %w", err)
 	}
 	var broken []string
-	for _, extensions := range [][]string{{".conflist"}, {".conf", ".json"}} {
-		for _, entry := range entries {
-			if entry.IsDir() || !slices.Contains(extensions, filepath.Ext(entry.Name())) {
-				continue
-			}
-			list, err := read(folder, entry.Name())
-			if err != nil {
-				broken = append(broken, entry.Name())
-			} else if list.Name == name {
-				return list, nil
-			}
+	for _, file := range append(lists, singles...) {
+		list, err := read(file)
+		if err != nil {
+			broken = append(broken, filepath.Base(file))
+		} else if list.Name == name {
+			return list, nil
 		}
 	}
 	if len(broken) > 0 {
@@ -72,13 +68,14 @@ func find(folder, name string) (*libcni.NetworkConfigList, error) {
 	return nil, configurationError("%s is not in %s", name, folder)
 }
 
-func read(folder, name string) (*libcni.NetworkConfigList, error) {
-	raw, err := disk.ReadInside(folder, name, disk.DocumentSize)
+// read reads a list, with its plugins in other files, or the configuration of a single plugin.
+func read(file string) (*libcni.NetworkConfigList, error) {
+	if filepath.Ext(file) == ".conflist" {
+		return libcni.NetworkConfFromFile(file)
+	}
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
-	}
-	if filepath.Ext(name) == ".conflist" {
-		return readList(folder, raw)
 	}
 	single, err := libcni.NetworkPluginConfFromBytes(raw)
 	if err != nil {
@@ -87,27 +84,7 @@ func read(folder, name string) (*libcni.NetworkConfigList, error) {
 	return &libcni.NetworkConfigList{Name: single.Network.Name, CNIVersion: single.Network.CNIVersion, Plugins: []*libcni.PluginConfig{single}}, nil
 }
 
-// readList reads a list with its plugins in the files of a folder with its name (CNI specification 1.1,
-// libcni.NetworkConfFromFile).
-func readList(folder string, raw []byte) (*libcni.NetworkConfigList, error) {
-	list, err := libcni.NetworkConfFromBytes(raw)
-	if err != nil || list.LoadOnlyInlinedPlugins {
-		return list, err
-	}
-	files, err := libcni.ConfFiles(filepath.Join(folder, list.Name), []string{".conf"})
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		raw, err := disk.ReadInside(folder, filepath.Join(list.Name, filepath.Base(file)), disk.DocumentSize)
-		if err != nil {
-			return nil, err
-		}
-		plugin, err := libcni.NetworkPluginConfFromBytes(raw)
-		if err != nil {
-			return nil, err
-		}
-		list.Plugins = append(list.Plugins, plugin)
-	}
-	return list, nil
+// configurationError returns an error about the configuration or the plugin.
+func configurationError(format string, arguments ...any) error {
+	return fmt.Errorf("the CNI network configuration "+format, arguments...)
 }

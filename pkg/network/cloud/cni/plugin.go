@@ -6,6 +6,7 @@ package cni
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,11 +15,13 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"syscall"
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -26,19 +29,18 @@ import (
 )
 
 // add requests the wanted addresses, or any if none are wanted.
-func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*output, error) {
+func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (result *current.Result, err error) {
 	input, err := p.input(wanted)
 	if err != nil {
 		return nil, err
 	}
-	var given *output
-	err = p.run(ctx, "ADD", func(ctx context.Context, runner invoke.Exec) (err error) {
-		given, err = newOutput(func() (types.Result, error) {
-			return invoke.ExecPluginWithResult(ctx, p.path, input, arguments(at.environment("ADD", p.options.Plugins)), runner)
+	err = p.limit(ctx, "ADD", func(ctx context.Context) error {
+		result, err = convertResult(func() (types.Result, error) {
+			return invoke.ExecPluginWithResult(ctx, p.path, input, p.environment(at, "ADD"), &runner{})
 		})
 		return err
 	})
-	return given, err
+	return result, err
 }
 
 // del releases the addresses of an attachment.
@@ -47,16 +49,27 @@ func (p *plugin) del(ctx context.Context, at attachment) error {
 	if err != nil {
 		return err
 	}
-	return p.run(ctx, "DEL", func(ctx context.Context, runner invoke.Exec) error {
-		return invoke.ExecPluginWithoutResult(ctx, p.path, input, arguments(at.environment("DEL", p.options.Plugins)), runner)
+	return p.limit(ctx, "DEL", func(ctx context.Context) error {
+		return invoke.ExecPluginWithoutResult(ctx, p.path, input, p.environment(at, "DEL"), &runner{})
 	})
 }
 
-// arguments are a complete environment.
-type arguments []string
+// environment is the complete environment of a plugin.
+type environment []string
 
 // AsEnv implements invoke.CNIArgs.
-func (a arguments) AsEnv() []string { return append(inheritedEnvironment(), a...) }
+func (e environment) AsEnv() []string { return e }
+
+// environment returns the environment for a command, with few variables of the server.
+func (p *plugin) environment(at attachment, command string) environment {
+	all := at.environment(command, p.options.Plugins)
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
+		if value, ok := os.LookupEnv(name); ok {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}
 
 // input returns the configuration for the plugin, with the name and version of the network and the wanted addresses.
 func (p *plugin) input(wanted []netip.Addr) ([]byte, error) {
@@ -78,11 +91,11 @@ func (p *plugin) input(wanted []netip.Addr) ([]byte, error) {
 	return made.Bytes, nil
 }
 
-// run limits the time of a plugin call and converts its errors.
-func (p *plugin) run(ctx context.Context, command string, do func(context.Context, invoke.Exec) error) error {
+// limit limits the time of a plugin call and converts its errors.
+func (p *plugin) limit(ctx context.Context, command string, call func(context.Context) error) error {
 	within, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	err := do(within, &runner{})
+	err := call(within)
 	switch {
 	case err == nil:
 		return nil
@@ -110,52 +123,40 @@ func (p *plugin) convertError(command string, err error) error {
 	if !errors.As(err, &response) {
 		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, err)
 	}
-	text := fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, oneLine(response))
+	text := response.Msg
+	if response.Details != "" {
+		text += ": " + response.Details
+	}
+	text = fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, cloud.Line(text, longest))
+	if response.Code != 0 {
+		text += fmt.Sprintf(" (code %d)", response.Code)
+	}
 	switch {
 	case response.Code == types.ErrTryAgainLater:
 		return cloud.NewRetryAfter(pause, text)
 	case command == "ADD" && taken.MatchString(response.Msg):
-		return &failure{text: text, is: []error{network.ErrRefused, network.ErrTaken}}
+		return &failure{text, []error{network.ErrRefused, network.ErrTaken}}
 	case command == "ADD" && exhausted.MatchString(response.Msg+" "+response.Details):
-		return &failure{text: text, is: []error{network.ErrRefused, network.ErrExhausted}}
+		return &failure{text, []error{network.ErrRefused, network.ErrExhausted}}
 	default:
-		return &failure{text: text}
+		return &failure{text, nil}
 	}
-}
-
-// failure is an error returned by a plugin.
-type failure struct {
-	text string
-	is   []error
-}
-
-// Error implements error.
-func (f *failure) Error() string { return f.text }
-
-// Unwrap returns the errors of package network that the failure represents.
-func (f *failure) Unwrap() []error { return f.is }
-
-// isResponse reports whether an error is the plugin's own response, so that the plugin ran to its end.
-func (p *plugin) isResponse(err error) bool {
-	var own *failure
-	return errors.As(err, &own)
 }
 
 // longest limits the characters of a plugin's message.
 const longest = 300
 
-// oneLine returns a plugin's message on one line.
-func oneLine(response *types.Error) string {
-	text := response.Msg
-	if response.Details != "" {
-		text += ": " + response.Details
-	}
-	text = cloud.Line(text, longest)
-	if response.Code == 0 {
-		return text
-	}
-	return fmt.Sprintf("%s (code %d)", text, response.Code)
+// failure is the error of a plugin that ran to its end. It is also the errors of package network in is.
+type failure struct {
+	text string
+	is   []error
 }
+
+// Error returns the plugin's message.
+func (f *failure) Error() string { return f.text }
+
+// Unwrap returns the errors of package network.
+func (f *failure) Unwrap() []error { return f.is }
 
 // maximumOutput limits the output of a plugin, in bytes. A result takes some kilobytes.
 const maximumOutput = 1 << 20
@@ -178,7 +179,8 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	command := exec.CommandContext(ctx, path)
 	command.Env, command.Stdin, command.Stdout, command.Stderr = environment, bytes.NewReader(input), output, complaint
 	command.WaitDelay = grace
-	useProcessGroup(command)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	err := command.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -192,19 +194,12 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	if !errors.As(err, &exit) {
 		return nil, err
 	}
-	return nil, pluginError(exit, output.kept, complaint.kept)
-}
-
-// pluginError parses the error of a failed plugin: JSON on its standard output, or text on its standard error.
-func pluginError(exit *exec.ExitError, output, complaint []byte) error {
+	// A plugin writes its error as JSON to its standard output, or else as text to its standard error.
 	response := &types.Error{}
-	if json.Unmarshal(output, response) == nil && response.Msg != "" {
-		return response
+	if json.Unmarshal(output.kept, response) != nil || response.Msg == "" {
+		response = &types.Error{Msg: cmp.Or(string(bytes.TrimSpace(complaint.kept)), "nothing, and ended with "+exit.String())}
 	}
-	if text := bytes.TrimSpace(complaint); len(text) > 0 {
-		return &types.Error{Msg: string(text)}
-	}
-	return &types.Error{Msg: "nothing, and ended with " + exit.String()}
+	return nil, response
 }
 
 // limitedBuffer keeps the beginning of the written data.
@@ -219,15 +214,4 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	fits := min(len(p), b.most-len(b.kept))
 	b.kept, b.over = append(b.kept, p[:fits]...), b.over || fits < len(p)
 	return len(p), nil
-}
-
-// inheritedEnvironment returns the server's environment variables that plugins receive.
-func inheritedEnvironment() []string {
-	var all []string
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {
-		if value, ok := os.LookupEnv(name); ok {
-			all = append(all, name+"="+value)
-		}
-	}
-	return all
 }

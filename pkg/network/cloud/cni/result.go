@@ -18,11 +18,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// output is the result of a plugin in the form of the latest specification.
-type output struct{ *current.Result }
-
-// newOutput reads a result. The library panics where an old result has a null in a list.
-func newOutput(read func() (types.Result, error)) (made *output, err error) {
+// convertResult reads a result and converts it to the latest specification. The library panics where an old result has a
+// null in a list.
+func convertResult(read func() (types.Result, error)) (made *current.Result, err error) {
 	defer func() {
 		if recover() != nil {
 			made, err = nil, errors.New("the result has a null in a list")
@@ -32,29 +30,25 @@ func newOutput(read func() (types.Result, error)) (made *output, err error) {
 	if err != nil {
 		return nil, err
 	}
-	converted, err := current.NewResultFromResult(result)
-	if err != nil {
+	if made, err = current.NewResultFromResult(result); err != nil {
 		return nil, fmt.Errorf("reading the result: %w", err)
 	}
-	return &output{converted}, nil
+	return made, nil
 }
 
-// binding converts the result to a binding for the ledger. It refuses an unusable result, so that the address is
+// bindingOf converts a result to a binding for the ledger. It refuses an unusable result, so that the address is
 // released.
 //
 // The gateway of an address is only used for routes without one: in CNI, only an explicit default route of the plugin
 // is a default route.
-func (o *output) binding(at attachment, a network.Allocation) (network.Binding, error) {
+func bindingOf(result *current.Result, at attachment, a network.Allocation) (network.Binding, error) {
 	made := network.Binding{}
 	gateways := map[bool]netip.Addr{}
-	for _, given := range o.IPs {
-		if given == nil {
+	for _, given := range result.IPs {
+		if given == nil || !prefix(given.Address).IsValid() {
 			return made, refuse("returned an invalid address")
 		}
-		address, ok := prefix(given.Address)
-		if !ok {
-			return made, refuse("returned an invalid address")
-		}
+		address := prefix(given.Address)
 		if slices.ContainsFunc(made.Addresses, func(other netip.Prefix) bool { return other.Addr().Is4() == address.Addr().Is4() }) {
 			return made, refuse("returned two addresses of one family; an allocation has at most one of each")
 		}
@@ -71,14 +65,11 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 			return made, refuse("returned another address than the requested one")
 		}
 	}
-	for _, route := range o.Routes {
-		if route == nil {
+	for _, route := range result.Routes {
+		if route == nil || !prefix(route.Dst).IsValid() {
 			return made, refuse("returned a route with an invalid subnet")
 		}
-		destination, ok := prefix(route.Dst)
-		if !ok {
-			return made, refuse("returned a route with an invalid subnet")
-		}
+		destination := prefix(route.Dst)
 		gateway, ok := netip.AddrFromSlice(route.GW)
 		if !ok {
 			gateway = gateways[destination.Addr().Is4()]
@@ -96,17 +87,16 @@ func refuse(what string) error {
 	return fmt.Errorf("%w: the CNI plugin %w", network.ErrRefused, errors.New(what))
 }
 
-// prefix reads an address with its mask.
-func prefix(n net.IPNet) (netip.Prefix, bool) {
+// prefix reads an address with its mask. An unusable one is the zero Prefix.
+func prefix(n net.IPNet) netip.Prefix {
 	address, ok := netip.AddrFromSlice(n.IP)
 	ones, bits := n.Mask.Size()
 	if !ok || bits == 0 {
-		return netip.Prefix{}, false
+		return netip.Prefix{}
 	}
 	address = address.Unmap()
 	if address.Is4() && bits == 128 {
 		ones -= 96
 	}
-	made := netip.PrefixFrom(address, ones)
-	return made, made.IsValid()
+	return netip.PrefixFrom(address, ones)
 }

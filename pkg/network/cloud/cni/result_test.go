@@ -24,11 +24,11 @@ func FuzzResult(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		output, err := newOutput(func() (types.Result, error) { return create.CreateFromBytes(raw) })
+		result, err := convertResult(func() (types.Result, error) { return create.CreateFromBytes(raw) })
 		if err != nil {
 			return
 		}
-		binding, err := output.binding(attachment{}, network.Allocation{})
+		binding, err := bindingOf(result, attachment{}, network.Allocation{})
 		if err != nil {
 			return
 		}
