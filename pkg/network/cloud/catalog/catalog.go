@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog lists the kinds of clouds, one line each, and creates clouds from documents. Only programs and the
+// Package catalog knows the kinds of clouds, and creates clouds from documents. Only programs and the
 // tools that check documents import it; all other packages use cloud.Cloud. Start reading at Check and New.
 package catalog
 
@@ -23,27 +23,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// kinds lists the clouds that a document can declare. To add one: a field of v1alpha1.NetworkCloud, a sibling package,
-// and a line here.
-var kinds = []kind{
-	{"http", func(spec policy.CloudSpec) bool { return spec.HTTP != nil }, compileHTTP},
-	{"cni", func(spec policy.CloudSpec) bool { return spec.CNI != nil }, compileCNI},
-	{"openstack", func(spec policy.CloudSpec) bool { return spec.OpenStack != nil }, compileOpenStack},
-}
-
-// kind is a kind of clouds.
-type kind struct {
-	// field is the field of the declaration.
-	field string
-	// has reports whether a declaration is of this kind.
-	has func(policy.CloudSpec) bool
-	// compile checks a declaration at the path of its node, without reading files.
-	compile func(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings)
-}
-
-// maker creates the cloud of a valid declaration. Missing parts of the machine are findings.
-type maker func(Options) (cloud.Cloud, source.Findings)
-
 // Options describe the machine of the clouds.
 type Options struct {
 	// CNIConfigurations and CNIPlugins are folders; default /etc/cni/net.d and /opt/cni/bin.
@@ -60,25 +39,12 @@ const defaultTimeout = 10 * time.Second
 // Check returns the findings of declared clouds beyond their form. It reads no files, so that documents can be checked
 // anywhere.
 func Check(specs map[string]policy.CloudSpec) source.Findings {
-	_, findings := compile(specs)
-	return findings
-}
-
-// compile compiles declarations. It omits those with errors in the findings.
-func compile(specs map[string]policy.CloudSpec) (map[string]maker, source.Findings) {
-	makers, findings := map[string]maker{}, source.Findings(nil)
+	var all source.Findings
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		spec := specs[name]
-		i := slices.IndexFunc(kinds, func(k kind) bool { return k.has(spec) })
-		if i < 0 {
-			continue // which is another finding
-		}
-		made, problems := kinds[i].compile(spec, spec.Node.Get(kinds[i].field), spec.Path+"."+kinds[i].field)
-		if findings = append(findings, problems...); len(problems.Errors()) == 0 {
-			makers[name] = made
-		}
+		_, findings := compile(specs[name])
+		all = append(all, findings...)
 	}
-	return makers, findings
+	return all
 }
 
 // New creates all declared clouds. It omits those with errors in the findings; warnings name missing parts of the
@@ -90,15 +56,18 @@ func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, 
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	makers, findings := compile(specs)
-	clouds := map[string]cloud.Cloud{}
-	for _, name := range slices.Sorted(maps.Keys(makers)) {
-		made, problems := makers[name](o)
-		if findings = append(findings, problems...); made != nil {
+	clouds, all := map[string]cloud.Cloud{}, source.Findings(nil)
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		create, findings := compile(specs[name])
+		if all = append(all, findings...); create == nil || len(findings.Errors()) > 0 {
+			continue
+		}
+		made, problems := create(o)
+		if all = append(all, problems...); len(problems.Errors()) == 0 {
 			clouds[name] = made
 		}
 	}
-	return clouds, findings
+	return clouds, all
 }
 
 func timeout(spec policy.CloudSpec) time.Duration {
@@ -123,15 +92,41 @@ func Settle(spec policy.CloudSpec) time.Duration {
 	return 2 * timeout(spec)
 }
 
-func compileHTTP(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
-	definition, findings := web.Compile(*spec.HTTP, n, path)
-	return func(o Options) (cloud.Cloud, source.Findings) {
-		made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: o.Clock})
-		if err != nil {
-			return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
-		}
-		return made, nil
-	}, findings
+// maker creates the cloud of a valid declaration. Missing parts of the machine are findings.
+type maker func(Options) (cloud.Cloud, source.Findings)
+
+// compile checks a declaration without reading files. It returns nil for one without a kind, which is a finding of its
+// form. To add a kind of clouds: a field of v1alpha1.NetworkCloud, a sibling package, and a case here.
+func compile(spec policy.CloudSpec) (maker, source.Findings) {
+	at := func(field string) (source.Node, string) { return spec.Node.Get(field), spec.Path + "." + field }
+	switch {
+	case spec.HTTP != nil:
+		n, path := at("http")
+		definition, findings := web.Compile(*spec.HTTP, n, path)
+		return func(o Options) (cloud.Cloud, source.Findings) {
+			made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: o.Clock})
+			return made, missing(n, path, err)
+		}, findings
+	case spec.OpenStack != nil:
+		n, path := at("openstack")
+		definition, findings := openstack.Compile(*spec.OpenStack, n, path)
+		return func(o Options) (cloud.Cloud, source.Findings) {
+			made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: o.Clock, Metrics: o.OpenStack})
+			return made, missing(n, path, err)
+		}, findings
+	case spec.CNI != nil:
+		n, path := at("cni")
+		return compileCNI(spec, n, path+".configuration")
+	}
+	return nil, nil
+}
+
+// missing returns the finding about a file that is missing or unreadable.
+func missing(n source.Node, path string, err error) source.Findings {
+	if err == nil {
+		return nil
+	}
+	return source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
 }
 
 // networkName matches names of networks that the CNI specification allows.
@@ -140,7 +135,7 @@ var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 // compileCNI returns a maker that only warns about a missing configuration, because it is often created after the server
 // has started.
 func compileCNI(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
-	name, path := spec.CNI.Configuration, path+".configuration"
+	name := spec.CNI.Configuration
 	switch {
 	case name.Value == "":
 		return nil, source.Findings{n.Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
@@ -155,15 +150,4 @@ func compileCNI(spec policy.CloudSpec, n source.Node, path string) (maker, sourc
 		}
 		return made, nil
 	}, nil
-}
-
-func compileOpenStack(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
-	definition, findings := openstack.Compile(*spec.OpenStack, n, path)
-	return func(o Options) (cloud.Cloud, source.Findings) {
-		made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: o.Clock, Metrics: o.OpenStack})
-		if err != nil {
-			return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
-		}
-		return made, nil
-	}, findings
 }
