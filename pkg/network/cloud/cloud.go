@@ -8,6 +8,7 @@ package cloud
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -89,16 +90,29 @@ func (r *RetryAfter) Error() string {
 	return r.Reason + "; retry in " + r.After.String()
 }
 
-// ParseRetryAfter reads the seconds or the date of Retry-After (RFC 9110, 10.2.3).
-func ParseRetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
-	text := header.Get("Retry-After")
+// ParseRetryAfter returns the error of a response to too many requests: status 429, or 503 with the header Retry-After
+// in seconds or with a date (RFC 9110, 10.2.3). It returns false for other responses.
+func ParseRetryAfter(reason string, status int, header http.Header, now time.Time) (*RetryAfter, bool) {
+	text, after, asked := header.Get("Retry-After"), time.Duration(0), true
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
+		after = time.Duration(seconds) * time.Second
+	} else if date, err := http.ParseTime(text); err == nil {
+		after = date.Sub(now)
+	} else {
+		asked = false
 	}
-	if date, err := http.ParseTime(text); err == nil {
-		return date.Sub(now), true
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && asked {
+		return NewRetryAfter(after, reason), true
 	}
-	return 0, false
+	return nil, false
+}
+
+// NewTransport returns a transport with limits for a cloud.
+func NewTransport(config *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true,
+		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	}
 }
 
 // Line returns a text of a cloud on one line for people, without characters that cannot be printed, shortened to a number

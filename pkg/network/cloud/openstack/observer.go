@@ -106,7 +106,6 @@ type apiError struct {
 	status int
 	// kind is the name of Neutron's exception, such as IpAddressAlreadyAllocated, or "".
 	kind, message string
-	header        http.Header
 }
 
 // Error implements error.
@@ -128,7 +127,7 @@ const longestMessage = 300
 
 // newAPIError reads an answer. The body is not part of the error, apart from Neutron's own message.
 func newAPIError(doing string, answer gophercloud.ErrUnexpectedResponseCode) *apiError {
-	e := &apiError{doing: doing, status: answer.Actual, header: answer.ResponseHeader}
+	e := &apiError{doing: doing, status: answer.Actual}
 	var body struct {
 		NeutronError struct{ Type, Message string }
 	}
@@ -159,11 +158,10 @@ func (o *observer) failure(doing string, err error) error {
 	var failed error
 	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](unwrapped(err)); ok {
 		e := newAPIError(doing, answer)
-		after, asked := cloud.ParseRetryAfter(e.header, o.clock.Now())
-		switch {
-		case e.status == http.StatusTooManyRequests, e.status == http.StatusServiceUnavailable && asked:
-			return cloud.NewRetryAfter(after, e.Error())
-		case e.kind == "OverQuota":
+		if later, ok := cloud.ParseRetryAfter(e.Error(), e.status, answer.ResponseHeader, o.clock.Now()); ok {
+			return later
+		}
+		if e.kind == "OverQuota" {
 			return fmt.Errorf("%w: %w", errOverQuota, cloud.NewRetryAfter(quotaPause, e.Error()))
 		}
 		failed = e

@@ -72,10 +72,7 @@ func (s *session) neutron(ctx context.Context) (neutron, error) {
 
 // authenticate gets a token and the catalog.
 func (s *session) authenticate(ctx context.Context, read *login) error {
-	transport := s.observer.observe(&http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: read.tls, ForceAttemptHTTP2: true,
-		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-	})
+	transport := s.observer.observe(cloud.NewTransport(read.tls))
 	provider, err := config.NewProviderClient(ctx, read.auth, config.WithHTTPClient(http.Client{Transport: transport}))
 	if err != nil {
 		err = s.observer.failure("authenticating", err)

@@ -21,78 +21,141 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // maximumReference limits a reference, in bytes, because the ledger stores it in the row of its allocation.
 const maximumReference = 16 << 10
 
-// answer evaluates a response about an allocation. Nil fields are not part of the response.
-type answer struct {
-	mac, vlan, addresses, gateways, routes, reference *expression.Tree
+// answer has the expressions for the fields of a binding, by name.
+type answer map[string]*expression.Tree
+
+func (c *compiler) answer(spec v1alpha1.NetworkHTTPAnswer, path string) answer {
+	made := answer{}
+	for name, n := range map[string]source.Node{
+		"mac": spec.MAC.At, "vlan": spec.VLAN.At, "addresses": spec.Addresses, "gateways": spec.Gateways, "routes": spec.Routes,
+		"reference": spec.Reference,
+	} {
+		if tree := c.tree(n, path+"."+name, c.environments.answer); tree != nil {
+			made[name] = tree
+		}
+	}
+	return made
 }
 
-func (c *compiler) answer(spec v1alpha1.NetworkHTTPAnswer, path string) *answer {
-	in := c.environments.answer
-	return &answer{
-		mac:       c.tree(spec.MAC.At, path+".mac", in),
-		vlan:      c.tree(spec.VLAN.At, path+".vlan", in),
-		addresses: c.tree(spec.Addresses, path+".addresses", in),
-		gateways:  c.tree(spec.Gateways, path+".gateways", in),
-		routes:    c.tree(spec.Routes, path+".routes", in),
-		reference: c.tree(spec.Reference, path+".reference", in),
+// response is the HTTP response to a call.
+type response struct {
+	call   *call
+	status int
+	header http.Header
+	body   []byte
+	// vars has the variables of the call, and those of the response.
+	vars interpreter.Activation
+}
+
+// newResponse returns a response. It adds status, answer and headers to the variables of the call.
+func newResponse(asked *call, status int, header http.Header, body []byte, vars map[string]any) (*response, error) {
+	r := &response{call: asked, status: status, header: header, body: body}
+	first := make(map[string]string, len(header)) // of each header, by its name in lower case
+	for name := range header {
+		first[strings.ToLower(name)] = header.Get(name)
 	}
+	vars["status"], vars["answer"], vars["headers"] = int64(status), expression.Value(r.value()), first
+	var err error
+	if r.vars, err = interpreter.NewActivation(vars); err != nil {
+		return nil, fmt.Errorf("binding variables: %w", err)
+	}
+	return r, nil
+}
+
+// value returns the body for expressions: JSON, or an empty object for another body.
+func (r *response) value() any {
+	if value, err := expression.ParseJSON(r.body); err == nil && len(r.body) > 0 {
+		return value
+	}
+	return map[string]any{}
+}
+
+// isTrue evaluates a condition. Without one, it returns the default.
+func (r *response) isTrue(ctx context.Context, condition *expression.Expression, otherwise bool) (bool, error) {
+	if condition == nil {
+		return otherwise, nil
+	}
+	holds, err := condition.Bool(ctx, r.vars)
+	if err != nil {
+		return false, fmt.Errorf("reading the answer to %s with status %d: %w", r.call.name, r.status, err)
+	}
+	return holds, nil
 }
 
 // binding evaluates a response. If it differs from the request, the result is a refusal, because the binding is
 // useless.
-func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Allocation) (network.Binding, error) {
-	r := &reader{ctx: ctx}
-	if r.vars, r.err = activation(vars); r.err != nil {
-		return network.Binding{}, r.err
+func (r *response) binding(ctx context.Context, of network.Allocation) (network.Binding, error) {
+	made, err := r.read(ctx, "mac", "vlan", "addresses", "gateways", "routes", "reference")
+	if err != nil {
+		return network.Binding{}, err
 	}
-	var (
-		made network.Binding
-		mac  string
-	)
-	if r.decode("mac", a.mac, &mac); mac != "" {
-		err := made.MAC.UnmarshalText([]byte(mac))
-		if err == nil && len(made.MAC) != 6 {
-			err = errors.New("it must have 6 bytes")
-		}
-		r.note("mac", "not a MAC address", err)
+	for i := range made.Routes {
+		made.Routes[i].Destination = made.Routes[i].Destination.Masked()
 	}
-	if r.decode("vlan", a.vlan, &made.VLAN); made.VLAN > 4094 {
-		r.note("vlan", "not the number of a VLAN", errors.New("too large"))
-	}
-	made.Addresses = parsed(r, "addresses", a.addresses, parsePrefix)
-	made.Gateways = parsed(r, "gateways", a.gateways, parseAddress)
-	made.Routes = r.routes(a.routes)
-	made.Reference = r.reference(a.reference)
-	if r.err == nil && len(made.Reference) > maximumReference {
-		r.err = fmt.Errorf("the reference has %d bytes, and the ledger keeps at most %d", len(made.Reference), maximumReference)
-	}
-	if r.err != nil {
-		return network.Binding{}, r.failed()
-	}
-	return made, a.agrees(made, of)
+	return made, r.agrees(made, of)
 }
 
-// referring returns only the reference of an answer, or nil if the answer has none.
-func (a *answer) referring(ctx context.Context, vars map[string]any) (json.RawMessage, error) {
-	r := &reader{ctx: ctx}
-	if r.vars, r.err = activation(vars); r.err != nil {
-		return nil, r.err
+// read returns a binding with these fields of a response. It fails if one cannot be read.
+func (r *response) read(ctx context.Context, names ...string) (made network.Binding, err error) {
+	for _, name := range names {
+		if err := r.readField(ctx, name, &made); err != nil {
+			return made, fmt.Errorf("reading the answer of the cloud: %w", err)
+		}
 	}
-	reference := r.reference(a.reference)
-	if r.err != nil {
-		return nil, r.failed()
+	if size := len(made.Reference); size > maximumReference {
+		return made, fmt.Errorf("reading the answer of the cloud: the reference has %d bytes, and the ledger keeps at most %d", size, maximumReference)
 	}
-	return reference, nil
+	return made, nil
+}
+
+// problems describes the wrong values of fields. An error does not contain the value.
+var problems = map[string]string{
+	"mac": "not a MAC address", "vlan": "not the number of a VLAN", "addresses": "not an address", "gateways": "not an address",
+	"routes": "not all destinations and gateways",
+}
+
+// readField sets a field of a binding. Null and empty texts are ignored.
+func (r *response) readField(ctx context.Context, name string, into *network.Binding) error {
+	tree := r.call.answer[name]
+	if tree == nil {
+		return nil
+	}
+	value, err := tree.JSON(ctx, r.vars)
+	if err != nil || string(value) == "null" || string(value) == `""` {
+		return err
+	}
+	err = json.Unmarshal(fmt.Appendf(nil, `{%q: %s}`, name, value), into)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("answer.%s is of the wrong type", name)
+	}
+	if err != nil || !isUsable(*into) {
+		return fmt.Errorf("answer.%s is %s", name, problems[name])
+	}
+	return nil
+}
+
+// isUsable reports whether all values of a binding are in their ranges. Addresses have no zone, and IPv4 is not mapped to
+// IPv6.
+func isUsable(b network.Binding) bool {
+	wrong := func(a netip.Addr) bool { return !a.IsValid() || a.Zone() != "" || a.Is4In6() }
+	for _, route := range b.Routes {
+		if wrong(route.Destination.Addr()) || route.Gateway.IsValid() && wrong(route.Gateway) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.Addresses, func(p netip.Prefix) bool { return wrong(p.Addr()) }) &&
+		!slices.ContainsFunc(b.Gateways, wrong) && (len(b.MAC) == 0 || len(b.MAC) == 6) && b.VLAN <= 4094
 }
 
 // agrees returns an error if the cloud's choice differs from the request.
-func (a *answer) agrees(made network.Binding, of network.Allocation) error {
-	if a.addresses == nil {
+func (r *response) agrees(made network.Binding, of network.Allocation) error {
+	if r.call.answer["addresses"] == nil {
 		return nil
 	}
 	if len(made.Addresses) == 0 {
@@ -114,142 +177,20 @@ func (a *answer) agrees(made network.Binding, of network.Allocation) error {
 	return nil
 }
 
-// reader reads values until one of them cannot be read.
-type reader struct {
-	ctx  context.Context
-	vars interpreter.Activation
-	err  error
-}
-
-// note keeps the first error, without the value that caused it.
-func (r *reader) note(field, problem string, err error) {
-	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("answer.%s is %s", field, problem)
-	}
-}
-
-// decode stores a value; null and an undefined value leave the destination unchanged.
-func (r *reader) decode(field string, tree *expression.Tree, into any) {
-	if tree == nil || r.err != nil {
-		return
-	}
-	raw, err := tree.JSON(r.ctx, r.vars)
+// failure returns the error for a response that is no success: a refusal, or else one without the body.
+func (r *response) failure(ctx context.Context, now time.Time) error {
+	refused, err := r.isTrue(ctx, r.call.refused, false)
 	if err != nil {
-		r.err = err
-		return
+		return err
 	}
-	r.note(field, "of the wrong type", json.Unmarshal(raw, into))
-}
-
-func (r *reader) reference(tree *expression.Tree) (reference json.RawMessage) {
-	if r.decode("reference", tree, &reference); string(reference) == "null" {
-		return nil
+	if refused {
+		return fmt.Errorf("%w: %s", network.ErrRefused, r.reason())
 	}
-	return reference
-}
-
-// failed returns the error of an unreadable response.
-func (r *reader) failed() error { return fmt.Errorf("reading the answer of the cloud: %w", r.err) }
-
-// parsed parses a list of texts.
-func parsed[T any](r *reader, field string, tree *expression.Tree, parse func(string) (T, error)) []T {
-	var texts []string
-	r.decode(field, tree, &texts)
-	var all []T
-	for _, text := range texts {
-		value, err := parse(text)
-		if r.note(field, "not an address", err); r.err != nil {
-			return nil
-		}
-		all = append(all, value)
+	text := fmt.Sprintf("the cloud answered %s with status %d", r.call.name, r.status)
+	if later, ok := cloud.ParseRetryAfter(text, r.status, r.header, now); ok {
+		return later
 	}
-	return all
-}
-
-func (r *reader) routes(tree *expression.Tree) []network.Route {
-	var written []struct {
-		Destination string `json:"destination"`
-		Gateway     string `json:"gateway"`
-	}
-	r.decode("routes", tree, &written)
-	var all []network.Route
-	for _, route := range written {
-		var (
-			made network.Route
-			err  error
-		)
-		made.Destination, err = parsePrefix(route.Destination)
-		r.note("routes", "not all destinations and gateways", err)
-		if route.Gateway != "" {
-			made.Gateway, err = parseAddress(route.Gateway)
-			r.note("routes", "not all destinations and gateways", err)
-		}
-		made.Destination = made.Destination.Masked()
-		all = append(all, made)
-	}
-	return all
-}
-
-var errNoAddress = errors.New("no address")
-
-// parseAddress parses the address of an interface: without a zone, and IPv4 not mapped to IPv6.
-func parseAddress(text string) (netip.Addr, error) {
-	address, err := netip.ParseAddr(text)
-	if err != nil || address.Zone() != "" || address.Is4In6() {
-		return netip.Addr{}, errNoAddress
-	}
-	return address, nil
-}
-
-// parsePrefix reads an address with or without a length; without one, it is alone in its subnet.
-func parsePrefix(text string) (netip.Prefix, error) {
-	if address, err := parseAddress(text); err == nil {
-		return netip.PrefixFrom(address, address.BitLen()), nil
-	}
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil || prefix.Addr().Is4In6() {
-		return netip.Prefix{}, errNoAddress
-	}
-	return prefix, nil
-}
-
-// response is an HTTP response whose body was read.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-// value returns the body for expressions: JSON, or an empty object for another body.
-func (r *response) value() any {
-	if value, err := expression.ParseJSON(r.body); err == nil && len(r.body) > 0 {
-		return value
-	}
-	return map[string]any{}
-}
-
-// headers maps names in lower case to the first value of each.
-func (r *response) headers() map[string]string {
-	all := make(map[string]string, len(r.header))
-	for name, values := range r.header {
-		if len(values) > 0 {
-			all[strings.ToLower(name)] = values[0]
-		}
-	}
-	return all
-}
-
-// failure returns the error for a response that is neither a success nor a refusal. It does not contain the body.
-func (r *response) failure(name string, now time.Time) error {
-	text := fmt.Sprintf("the cloud answered %s with status %d", name, r.status)
-	if r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable {
-		return errors.New(text)
-	}
-	after, ok := cloud.ParseRetryAfter(r.header, now)
-	if !ok && r.status == http.StatusServiceUnavailable {
-		return errors.New(text)
-	}
-	return cloud.NewRetryAfter(after, text)
+	return errors.New(text)
 }
 
 // longestReason limits the cloud's reason in an error, in characters: an Event has 1 kB.
@@ -273,6 +214,9 @@ var speaking = []string{"message", "detail", "error_description", "description",
 
 // errorMessage returns the error message of an answer, from one of the usual fields or from the only object in it.
 func errorMessage(value any, depth int) string {
+	if list, ok := value.([]any); ok && len(list) > 0 {
+		value = list[0]
+	}
 	object, ok := value.(map[string]any)
 	if !ok || depth > 2 {
 		return ""
@@ -282,25 +226,10 @@ func errorMessage(value any, depth int) string {
 			return text
 		}
 	}
-	for _, name := range append([]string{"error", "errors"}, keys(object)...) {
-		inner := object[name]
-		if list, ok := inner.([]any); ok && len(list) > 0 {
-			inner = list[0]
-		}
-		if text := errorMessage(inner, depth+1); text != "" {
+	for name, inner := range object {
+		if text := errorMessage(inner, depth+1); text != "" && (len(object) == 1 || name == "error" || name == "errors") {
 			return text
 		}
 	}
 	return ""
-}
-
-// keys returns the only key of an object.
-func keys(object map[string]any) []string {
-	if len(object) != 1 {
-		return nil
-	}
-	for name := range object {
-		return []string{name}
-	}
-	return nil
 }

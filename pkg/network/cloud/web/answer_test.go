@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
@@ -37,10 +36,11 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		vars := variables(network.Allocation{})
-		r := &response{status: 200, body: raw}
-		vars["status"], vars["answer"], vars["headers"] = int64(200), expression.Value(r.value()), r.headers()
-		binding, err := definition.bind.answer.binding(t.Context(), vars, network.Allocation{})
+		r, err := newResponse(definition.bind, 200, nil, raw, variables(network.Allocation{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		binding, err := r.binding(t.Context(), network.Allocation{})
 		if err != nil {
 			return
 		}

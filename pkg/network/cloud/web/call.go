@@ -15,21 +15,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
 // maximumAnswer limits the body of a response, in bytes. It describes one allocation.
 const maximumAnswer = 1 << 20
 
-// send sends a call, and adds status, answer and headers to the variables. It also succeeds for answers that report a
-// failure.
+// send sends a call with variables. It also succeeds for answers that report a failure.
 func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*response, error) {
 	within, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -37,14 +34,11 @@ func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*re
 	if err != nil {
 		return nil, err
 	}
-	if err := c.authorize(request); err != nil {
-		return nil, err
-	}
-	client, err := c.client.get()
+	client, err := c.currentClient()
 	if err != nil {
 		return nil, err
 	}
-	answered, err := exchange(client, request)
+	answered, body, err := exchange(client, request)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("asking the cloud to %s: %w", asked.name, ctx.Err())
@@ -53,44 +47,55 @@ func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*re
 	case err != nil:
 		return nil, fmt.Errorf("asking the cloud to %s: %w", asked.name, err)
 	}
-	vars["status"], vars["answer"], vars["headers"] = int64(answered.status), expression.Value(answered.value()), answered.headers()
-	return answered, nil
+	return newResponse(asked, answered.StatusCode, answered.Header, body, vars)
 }
 
 // exchange sends a request and reads the response. Errors do not contain the URL.
-func exchange(client *http.Client, request *http.Request) (*response, error) {
-	raw, err := client.Do(request)
+func exchange(client *http.Client, request *http.Request) (*http.Response, []byte, error) {
+	answered, err := client.Do(request)
 	if err != nil {
-		var where *url.Error
-		if errors.As(err, &where) {
+		if where, ok := errors.AsType[*url.Error](err); ok {
 			err = where.Err
+		}
+		return nil, nil, err
+	}
+	defer func() { _ = answered.Body.Close() }() // all required data has been read
+	body, err := io.ReadAll(io.LimitReader(answered.Body, maximumAnswer+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	if len(body) > maximumAnswer {
+		return nil, nil, fmt.Errorf("the answer has more than %d bytes", maximumAnswer)
+	}
+	return answered, body, nil
+}
+
+// request builds a call. If an expression fails, the error is network.ErrNotSent until the document is fixed.
+func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
+	request, err := c.evaluate(ctx, asked, vars)
+	if err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w: %s of the profile: %w", network.ErrNotSent, asked.name, err)
 		}
 		return nil, err
 	}
-	defer func() { _ = raw.Body.Close() }() // all required data has been read
-	body, err := io.ReadAll(io.LimitReader(raw.Body, maximumAnswer+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
+	request.Header.Set("User-Agent", "graft-network-provider")
+	request.Header.Set("Accept", "application/json")
+	if asked.body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
-	if len(body) > maximumAnswer {
-		return nil, fmt.Errorf("the answer has more than %d bytes", maximumAnswer)
-	}
-	return &response{raw.StatusCode, raw.Header, body}, nil
-}
-
-// request builds a call without its token. It fails with network.ErrNotSent until the document is fixed.
-func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
-	request, err := c.write(ctx, asked, vars)
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %s of the profile: %w", network.ErrNotSent, asked.name, err)
+	token, err := c.definition.files.readToken()
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	return request, err
 }
 
-func (c *Cloud) write(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
-	named, err := activation(vars)
+// evaluate returns a request with the values of all expressions.
+func (c *Cloud) evaluate(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
+	named, err := interpreter.NewActivation(vars)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("binding variables: %w", err)
 	}
 	path, err := asked.path.Escaped(ctx, named, escape)
 	if err != nil {
@@ -108,33 +113,14 @@ func (c *Cloud) write(ctx context.Context, asked *call, vars map[string]any) (*h
 	if err != nil {
 		return nil, errors.New("the path, with its computed values, is not a valid URL")
 	}
-	return request, c.writeHeaders(ctx, request, asked, named)
-}
-
-// writeHeaders sets the headers of a request.
-func (c *Cloud) writeHeaders(ctx context.Context, request *http.Request, asked *call, named interpreter.Activation) error {
-	request.Header.Set("User-Agent", "graft-network-provider")
-	request.Header.Set("Accept", "application/json")
-	if asked.body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
 	for _, h := range c.definition.headers {
 		value, err := h.value.String(ctx, named)
 		if err != nil {
-			return fmt.Errorf("headers.%s: %w", h.name, err)
+			return nil, fmt.Errorf("headers.%s: %w", h.name, err)
 		}
 		request.Header.Set(h.name, value)
 	}
-	return nil
-}
-
-// authorize adds the token to a request.
-func (c *Cloud) authorize(request *http.Request) error {
-	token, err := c.client.token()
-	if err == nil && token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	return err
+	return request, nil
 }
 
 // escape escapes a computed part of a path or query, so that it remains one part.
@@ -148,88 +134,33 @@ func escape(before, computed string) (string, error) {
 	return url.PathEscape(computed), nil
 }
 
-// isTrue evaluates a condition. Without one, it returns the default.
-func (c *call) isTrue(ctx context.Context, condition *expression.Expression, vars map[string]any, otherwise bool) (bool, error) {
-	if condition == nil {
-		return otherwise, nil
-	}
-	named, err := activation(vars)
-	if err != nil {
-		return false, err
-	}
-	holds, err := condition.Bool(ctx, named)
-	if err != nil {
-		return false, fmt.Errorf("reading the answer to %s with status %v: %w", c.name, vars["status"], err)
-	}
-	return holds, nil
-}
-
-// files are the paths of files on the server. Empty paths are not used.
-type files struct {
-	ca, cert, key, token string
-}
-
-// client creates a new transport when the content of a certificate file has changed.
-type client struct {
-	files files
-
-	mutex   sync.Mutex
-	content [3]string
-	current *http.Client
-}
-
-// get returns the client for the current files. While the files do not match, because they are being replaced, it
+// currentClient returns the client for the current files. While the files do not match, because they are being replaced, it
 // returns the previous client.
-func (c *client) get() (*http.Client, error) {
+func (c *Cloud) currentClient() (*http.Client, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	content, err := readAll(c.files.ca, c.files.cert, c.files.key)
-	if err == nil && c.current != nil && content == c.content {
-		return c.current, nil
-	}
-	var made *http.Client
-	if err == nil {
-		made, err = newClient(content)
-	}
-	if err != nil {
-		if c.current != nil {
-			return c.current, nil
-		}
-		return nil, err
-	}
-	if c.current != nil {
-		c.current.CloseIdleConnections()
-	}
-	c.current, c.content = made, content
-	return made, nil
-}
-
-func readAll(paths ...string) (content [3]string, err error) {
-	for i, path := range paths {
-		if path == "" {
-			continue
-		}
-		if content[i], err = readFile(path); err != nil {
-			return content, err
+	content, err := c.definition.files.readCertificates()
+	if err == nil && (c.client == nil || content != c.content) {
+		var made *http.Client
+		if made, err = newClient(content); err == nil {
+			if c.client != nil {
+				c.client.CloseIdleConnections()
+			}
+			c.client, c.content = made, content
 		}
 	}
-	return content, nil
-}
-
-func readFile(path string) (string, error) {
-	raw, err := disk.ReadFile(path, disk.CertificateSize)
-	if err != nil {
-		return "", fmt.Errorf("reading a file of the cloud: %w", err)
+	if c.client != nil {
+		return c.client, nil
 	}
-	return string(raw), nil
+	return nil, err
 }
 
 // newClient creates a client with a CA bundle, a certificate and its key.
 func newClient(content [3]string) (*http.Client, error) {
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if content[0] != "" {
-		trust.RootCAs = x509.NewCertPool()
-		if !trust.RootCAs.AppendCertsFromPEM([]byte(content[0])) {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(content[0])) {
 			return nil, errors.New("reading caFile: there is no certificate in it")
 		}
 	}
@@ -238,15 +169,9 @@ func newClient(content [3]string) (*http.Client, error) {
 		if err != nil {
 			return nil, errors.New("reading certFile and keyFile: not a certificate and its key")
 		}
-		trust.Certificates = []tls.Certificate{certificate}
+		config.Certificates = []tls.Certificate{certificate}
 	}
-	return &http.Client{
-		CheckRedirect: redirect,
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, ForceAttemptHTTP2: true,
-			MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-		},
-	}, nil
+	return &http.Client{CheckRedirect: redirect, Transport: cloud.NewTransport(config)}, nil
 }
 
 // redirect allows redirects on the same host with the same method. It returns any other redirect as the answer.
@@ -259,13 +184,25 @@ func redirect(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// token returns the current bearer token, or an empty string if none is configured.
-func (c *client) token() (string, error) {
-	if c.files.token == "" {
-		return "", nil
+// files are the paths of files on the server. Empty paths are not used.
+type files struct {
+	ca, cert, key, token string
+}
+
+// readCertificates returns the contents of the CA bundle, the certificate and its key.
+func (f files) readCertificates() (content [3]string, err error) {
+	for i, path := range []string{f.ca, f.cert, f.key} {
+		if content[i], err = readFile(path); err != nil {
+			return content, err
+		}
 	}
-	raw, err := readFile(c.files.token)
-	if err != nil {
+	return content, nil
+}
+
+// readToken returns the current bearer token, or an empty string if none is configured.
+func (f files) readToken() (string, error) {
+	raw, err := readFile(f.token)
+	if err != nil || f.token == "" {
 		return "", err
 	}
 	token := strings.TrimSpace(raw)
@@ -273,4 +210,15 @@ func (c *client) token() (string, error) {
 		return "", errors.New("reading tokenFile: it must contain one token and nothing else")
 	}
 	return token, nil
+}
+
+func readFile(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	raw, err := disk.ReadFile(path, disk.CertificateSize)
+	if err != nil {
+		return "", fmt.Errorf("reading a file of the cloud: %w", err)
+	}
+	return string(raw), nil
 }

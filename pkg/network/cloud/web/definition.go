@@ -40,7 +40,7 @@ type call struct {
 	succeeded    *expression.Expression
 	refused      *expression.Expression
 	found        *expression.Expression
-	answer       *answer
+	answer       answer
 	// refers means that the request contains the reference.
 	refers bool
 }
@@ -53,15 +53,11 @@ func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition
 		files: files{ca: spec.CAFile.Value, cert: spec.CertFile.Value, key: spec.KeyFile.Value, token: spec.TokenFile.Value},
 	}
 	c.checkFiles(spec, d.base, n, path)
-	binding, err := forBinding()
+	compiled, err := newEnvironments()
 	if err != nil {
 		return nil, source.FindingsOf(n, path, err)
 	}
-	unbinding, err := forUnbinding()
-	if err != nil {
-		return nil, source.FindingsOf(n, path, err)
-	}
-	c.environments = binding
+	c.environments = compiled.bind
 	d.headers = c.headers(spec, path+".headers")
 	if spec.Bind == nil {
 		c.add(n.Finding(path+".bind", "a cloud needs a call that binds").Of(source.MissingField))
@@ -78,7 +74,7 @@ func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition
 			d.find.answer = d.bind.answer
 		}
 	}
-	c.environments = unbinding
+	c.environments = compiled.unbind
 	if spec.Unbind == nil {
 		c.add(n.Finding(path+".unbind", "a cloud needs a call that unbinds: without it, no allocation can be released").Of(source.MissingField))
 	} else {
@@ -204,7 +200,7 @@ func (c *compiler) checkHolder(made *expression.Template, text source.Text, path
 
 // checkReference reports an unbind that uses a reference which no response defines.
 func (c *compiler) checkReference(d *Definition, n source.Node, path string) {
-	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer.reference != nil {
+	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer["reference"] != nil {
 		return
 	}
 	c.add(n.Finding(path, "uses reference, which bind.answer does not set").Of(source.MissingField))
@@ -246,29 +242,25 @@ var (
 	}, holderObject)
 )
 
-// environments holds the variables for the expressions of a call.
+// environments compile the expressions of a call: request those of the request, answer those of its response.
 type environments struct {
-	// request compiles expressions of requests, answer compiles conditions and expressions of responses.
 	request, answer *expression.Environment
 }
 
-// forBinding is for calls that bind and find, and forUnbinding for calls that use the binding.
-var (
-	forBinding   = sync.OnceValues(func() (environments, error) { return newEnvironments() })
-	forUnbinding = sync.OnceValues(func() (environments, error) {
-		return newEnvironments(expression.Variable{Name: "reference", Type: cel.DynType})
-	})
-)
-
-func newEnvironments(more ...expression.Variable) (environments, error) {
-	request, err := expression.NewEnvironment(append(more, expression.Variable{Name: "allocation", Object: allocationObject})...)
-	if err != nil {
-		return environments{}, err
+// newEnvironments returns the environments of calls that bind and find, and of calls that unbind, which know the reference.
+var newEnvironments = sync.OnceValues(func() (all struct{ bind, unbind environments }, err error) {
+	if all.bind.request, err = expression.NewEnvironment(expression.Variable{Name: "allocation", Object: allocationObject}); err != nil {
+		return all, err
 	}
-	answer, err := request.Extend(
-		expression.Variable{Name: "status", Type: cel.IntType},
-		expression.Variable{Name: "answer", Type: cel.DynType},
-		expression.Variable{Name: "headers", Type: cel.MapType(cel.StringType, cel.StringType)},
-	)
-	return environments{request, answer}, err
-}
+	answered := []expression.Variable{
+		{Name: "status", Type: cel.IntType}, {Name: "answer", Type: cel.DynType}, {Name: "headers", Type: cel.MapType(cel.StringType, cel.StringType)},
+	}
+	if all.bind.answer, err = all.bind.request.Extend(answered...); err != nil {
+		return all, err
+	}
+	if all.unbind.request, err = all.bind.request.Extend(expression.Variable{Name: "reference", Type: cel.DynType}); err != nil {
+		return all, err
+	}
+	all.unbind.answer, err = all.unbind.request.Extend(answered...)
+	return all, err
+})

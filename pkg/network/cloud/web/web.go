@@ -18,9 +18,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
-	"github.com/google/cel-go/interpreter"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -29,7 +29,7 @@ import (
 
 // Options configure a cloud.
 type Options struct {
-	// Timeout limits one call; default 10 s.
+	// Timeout limits one call; required.
 	Timeout time.Duration
 	// Clock reads dates in Retry-After; required.
 	Clock clock.PassiveClock
@@ -39,131 +39,118 @@ type Options struct {
 type Cloud struct {
 	definition *Definition
 	options    Options
-	client     *client
+
+	// mutex guards the client and the content of its files.
+	mutex   sync.Mutex
+	client  *http.Client
+	content [3]string
 }
 
 // New returns the cloud. It reads files when they are needed and when they change. It fails if one cannot be read now.
 func New(d *Definition, o Options) (*Cloud, error) {
-	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	made := &Cloud{definition: d, options: o, client: &client{files: d.files}}
-	if _, err := made.client.get(); err != nil {
+	c := &Cloud{definition: d, options: o}
+	if _, err := c.currentClient(); err != nil {
 		return nil, err
 	}
-	if _, err := made.client.token(); err != nil {
+	if _, err := d.files.readToken(); err != nil {
 		return nil, err
 	}
-	return made, nil
+	return c, nil
 }
 
 // Bind implements cloud.Cloud. It fails with network.ErrRefused if the declaration says so, and otherwise with an error
 // that is retried.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
-	result, err := c.bind(ctx, a)
+	r, err := c.bind(ctx, a)
 	if err != nil {
 		return network.Binding{}, err
 	}
-	return result.answer.binding(ctx, result.vars, a)
+	return r.binding(ctx, a)
 }
 
-// evaluation evaluates a response of the cloud about its bindings.
-type evaluation struct {
-	answer *answer
-	vars   map[string]any
-}
-
-// bind calls bind of the cloud.
-func (c *Cloud) bind(ctx context.Context, a network.Allocation) (evaluation, error) {
-	bind := c.definition.bind
-	vars := variables(a)
-	answered, err := c.send(ctx, bind, vars)
+// bind calls bind of the cloud. It returns the response with the binding.
+func (c *Cloud) bind(ctx context.Context, a network.Allocation) (*response, error) {
+	r, err := c.send(ctx, c.definition.bind, variables(a))
 	if err != nil {
-		return evaluation{}, err
+		return nil, err
 	}
-	done, err := bind.isTrue(ctx, bind.succeeded, vars, isSuccess(answered.status))
-	if err != nil {
-		return evaluation{}, err
-	}
-	if !done && answered.status == http.StatusConflict && c.definition.find != nil {
+	done, err := r.isTrue(ctx, r.call.succeeded, isSuccess(r.status))
+	switch {
+	case err != nil:
+		return nil, err
+	case done:
+		return r, nil
+	case r.status == http.StatusConflict && c.definition.find != nil:
 		// Use the result of an earlier attempt with a lost response; otherwise the address has another owner.
-		if result, has, err := c.find(ctx, a); err != nil || has {
-			return result, err
+		if found, err := c.find(ctx, a); err != nil || found != nil {
+			return found, err
 		}
-		return evaluation{}, fmt.Errorf("%w: %s", network.ErrInUse, answered.reason())
+		return nil, fmt.Errorf("%w: %s", network.ErrInUse, r.reason())
 	}
-	if !done {
-		return evaluation{}, c.failed(ctx, bind, vars, answered)
-	}
-	return evaluation{bind.answer, vars}, nil
+	return nil, r.failure(ctx, c.options.Clock.Now())
 }
 
 // Unbind implements cloud.Cloud. If the call uses an unknown reference, Unbind first finds the binding. It fails if the
 // cloud does not confirm the release.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
-	unbind := c.definition.unbind
-	if unbind.refers && len(a.Binding.Reference) == 0 {
-		result, has, err := c.find(ctx, a)
-		if err != nil || !has {
+	if c.definition.unbind.refers && len(a.Binding.Reference) == 0 {
+		found, err := c.find(ctx, a)
+		if err != nil || found == nil {
 			return err
 		}
-		if a.Binding.Reference, err = result.answer.referring(ctx, result.vars); err != nil {
+		binding, err := found.read(ctx, "reference")
+		if err != nil {
 			return err
 		}
-		if len(a.Binding.Reference) == 0 {
+		if a.Binding.Reference = binding.Reference; len(a.Binding.Reference) == 0 {
 			return errors.New("the cloud returned no reference for the release")
 		}
 	}
-	vars, err := withReference(a)
+	vars := variables(a)
+	vars["reference"] = expression.Value(nil)
+	if len(a.Binding.Reference) > 0 {
+		reference, err := expression.ParseJSON(a.Binding.Reference)
+		if err != nil {
+			return fmt.Errorf("reading the reference that the ledger keeps: %w", err)
+		}
+		vars["reference"] = expression.Value(reference)
+	}
+	r, err := c.send(ctx, c.definition.unbind, vars)
 	if err != nil {
 		return err
 	}
-	answered, err := c.send(ctx, unbind, vars)
-	if err != nil {
-		return err
-	}
-	done, err := unbind.isTrue(ctx, unbind.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
+	done, err := r.isTrue(ctx, r.call.succeeded, isSuccess(r.status) || isGone(r.status))
 	if err != nil || done {
 		return err
 	}
-	return c.failed(ctx, unbind, vars, answered)
+	return r.failure(ctx, c.options.Clock.Now())
 }
 
-// find searches the binding of an allocation in the cloud. If the cloud has no call for this, it binds again.
-func (c *Cloud) find(ctx context.Context, a network.Allocation) (result evaluation, has bool, err error) {
-	find := c.definition.find
-	if find == nil {
-		result, err = c.bind(ctx, a)
+// find returns the response with the binding of an allocation, or nil if the cloud has none. If the cloud has no call for
+// this, it binds again.
+func (c *Cloud) find(ctx context.Context, a network.Allocation) (*response, error) {
+	if c.definition.find == nil {
+		r, err := c.bind(ctx, a)
 		if errors.Is(err, network.ErrRefused) {
-			return evaluation{}, false, nil
+			err = nil
 		}
-		return result, err == nil, err
+		return r, err
 	}
-	vars := variables(a)
-	answered, err := c.send(ctx, find, vars)
+	r, err := c.send(ctx, c.definition.find, variables(a))
 	if err != nil {
-		return evaluation{}, false, err
+		return nil, err
 	}
-	done, err := find.isTrue(ctx, find.succeeded, vars, isSuccess(answered.status) || isGone(answered.status))
+	done, err := r.isTrue(ctx, r.call.succeeded, isSuccess(r.status) || isGone(r.status))
+	if err == nil && !done {
+		err = r.failure(ctx, c.options.Clock.Now())
+	}
 	if err != nil {
-		return evaluation{}, false, err
+		return nil, err
 	}
-	if !done {
-		return evaluation{}, false, c.failed(ctx, find, vars, answered)
+	if found, err := r.isTrue(ctx, r.call.found, isSuccess(r.status)); err != nil || !found {
+		return nil, err
 	}
-	has, err = find.isTrue(ctx, find.found, vars, isSuccess(answered.status))
-	return evaluation{find.answer, vars}, has, err
-}
-
-// failed returns the error for an unsuccessful response.
-func (c *Cloud) failed(ctx context.Context, asked *call, vars map[string]any, answered *response) error {
-	refused, err := asked.isTrue(ctx, asked.refused, vars, false)
-	switch {
-	case err != nil:
-		return err
-	case refused:
-		return fmt.Errorf("%w: %s", network.ErrRefused, answered.reason())
-	default:
-		return answered.failure(asked.name, c.options.Clock.Now())
-	}
+	return r, nil
 }
 
 // isSuccess is the default condition for success.
@@ -171,14 +158,6 @@ func isSuccess(status int) bool { return status >= 200 && status <= 299 }
 
 // isGone reports whether the status means that the cloud does not have the resource.
 func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
-
-func activation(vars map[string]any) (interpreter.Activation, error) {
-	made, err := interpreter.NewActivation(vars)
-	if err != nil {
-		return nil, fmt.Errorf("binding variables: %w", err)
-	}
-	return made, nil
-}
 
 // variables returns the variables for expressions before a request.
 func variables(a network.Allocation) map[string]any {
@@ -195,21 +174,6 @@ func variables(a network.Allocation) map[string]any {
 			"uid": expression.Optional(a.Holder.UID), "node": expression.Optional(a.Holder.Node), "device": expression.Optional(a.Holder.Device),
 		}),
 	})}
-}
-
-// withReference returns variables with the reference of the binding, or null.
-func withReference(a network.Allocation) (map[string]any, error) {
-	vars := variables(a)
-	vars["reference"] = expression.Value(nil)
-	if len(a.Binding.Reference) == 0 {
-		return vars, nil
-	}
-	reference, err := expression.ParseJSON(a.Binding.Reference)
-	if err != nil {
-		return nil, fmt.Errorf("reading the reference that the ledger keeps: %w", err)
-	}
-	vars["reference"] = expression.Value(reference)
-	return vars, nil
 }
 
 // identity returns a value that is the same in all attempts for one allocation, and differs when the owner comes again
