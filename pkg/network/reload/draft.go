@@ -47,8 +47,8 @@ func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 		before = active.clouds
 	}
 	documents, findings := profile.LoadNetworks(files...)
-	whole, more := policy.Compile(documents)
-	findings = append(findings, more...)
+	whole, problems := policy.Compile(documents)
+	findings = append(findings, problems...)
 	if err := findings.Errors().Err(); err != nil {
 		return nil, err
 	}
@@ -69,24 +69,38 @@ func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 	if err := vouched.Errors().Err(); err != nil {
 		return nil, err
 	}
-	d := &draft{documents: documents, policy: served, declared: whole.Clouds}
-	if d.clouds, more = o.clouds(served.Clouds, before); len(more.Errors()) > 0 {
-		return nil, more.Errors().Err()
+	d := &draft{
+		documents: documents, policy: served, clouds: map[string]*limitedCloud{}, declared: whole.Clouds,
+		warnings: slices.Concat(findings, vouched),
 	}
-	idle, doubts := o.idle(whole.Clouds, served.Clouds, before)
-	maps.Copy(d.clouds, idle)
-	d.warnings = slices.Concat(findings, vouched, more, doubts)
+	if err := d.makeClouds(o, before); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
-// idle creates the clouds without a pool on this server, because they may still have bindings. It ignores those that
-// cannot be created, because they may belong to another server; their bindings then wait.
-func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[string]*limitedCloud) (map[string]*limitedCloud, source.Findings) {
-	idle := maps.Clone(declared)
-	maps.DeleteFunc(idle, func(name string, _ policy.CloudSpec) bool { _, is := served[name]; return is })
-	made, findings := o.clouds(idle, before)
-	maps.DeleteFunc(made, func(_ string, of *limitedCloud) bool { return of.Cloud.Cloud == nil })
-	return made, findings
+// makeClouds makes the clouds that are not declared as before. Those without a pool on this server may still have bindings;
+// it ignores those of them that cannot be made, because they may belong to another server; their bindings then wait. It
+// fails if a cloud with a pool cannot be made.
+func (d *draft) makeClouds(o *Options, before map[string]*limitedCloud) error {
+	var problems source.Findings
+	for _, name := range slices.Sorted(maps.Keys(d.declared)) {
+		spec := d.declared[name]
+		declared := written(spec.Node)
+		if old := before[name]; old != nil && old.declared == declared {
+			d.clouds[name] = old
+			continue
+		}
+		made, findings := o.Clouds(map[string]policy.CloudSpec{name: spec})
+		if _, has := d.policy.Clouds[name]; has {
+			problems = append(problems, findings.Errors()...)
+		}
+		d.warnings = append(d.warnings, findings...)
+		if made[name] != nil {
+			d.clouds[name] = &limitedCloud{declared, service.Cloud{Cloud: made[name], Limiter: o.limiter(name, spec, before[name]), Settle: o.Settle(spec)}}
+		}
+	}
+	return problems.Err()
 }
 
 // sharedError explains how to declare pools that belong only to this server.
@@ -98,28 +112,6 @@ func sharedError(pools []string, node string) error {
 	return fmt.Errorf("several servers may serve the pools %s, but the ledger belongs to this server: two servers would allocate the same address. "+
 		"Write %s in each pool, and declare pools for each node; or write exclusive: true if this is the only server of the pool; or use "+
 		"ledger.etcd, which servers can share", strings.Join(pools, ", "), nodes)
-}
-
-// clouds makes those that are not declared as before.
-func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*limitedCloud) (map[string]*limitedCloud, source.Findings) {
-	all, fresh := map[string]*limitedCloud{}, map[string]policy.CloudSpec{}
-	for name, spec := range specs {
-		declared := written(spec.Node)
-		if old := before[name]; old != nil && old.declared == declared {
-			all[name] = old
-			continue
-		}
-		fresh[name] = spec
-		all[name] = &limitedCloud{declared, service.Cloud{Limiter: o.limiter(name, spec, before[name]), Settle: o.Settle(spec)}}
-	}
-	if len(fresh) == 0 {
-		return all, nil
-	}
-	made, findings := o.Clouds(fresh)
-	for name := range fresh {
-		all[name].Cloud.Cloud = made[name]
-	}
-	return all, findings
 }
 
 // written returns the content of a declaration without position, order and comments.

@@ -5,6 +5,7 @@
 package reload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,8 +43,23 @@ func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
 
 // Error names the addresses and the possible actions.
 func (s *Stranded) Error() string {
-	lines := []string{fmt.Sprintf("%s would be outside of %s:", number(s.Count, "held allocation"), describePools(s.Pools))}
-	lines = append(lines, s.Lines()...)
+	noun, pools := "allocations", "pools"
+	if s.Count == 1 {
+		noun = "allocation"
+	}
+	if len(s.Pools) == 1 {
+		pools = "pool"
+	}
+	names := strings.Join(slices.Sorted(maps.Keys(s.Pools)), ", ")
+	lines := []string{fmt.Sprintf("%d held %s would be outside of the %s %s:", s.Count, noun, pools, names)}
+	for _, a := range s.First {
+		addresses := make([]string, len(a.Addresses))
+		for i, address := range a.Addresses {
+			addresses[i] = address.String()
+		}
+		holder := cmp.Or(a.Holder.String(), "an unknown owner of "+a.Owner.Contract)
+		lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", strings.Join(addresses, ", "), a.Pool, holder))
+	}
 	if more := s.Count - len(s.First); more > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
@@ -56,36 +72,4 @@ func (s *Stranded) Error() string {
 	return strings.Join(append(lines,
 		"Either restore the addresses of the pool, or release the allocations first;",
 		"or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release."), "\n")
-}
-
-// Lines returns the named allocations, one per line.
-func (s *Stranded) Lines() []string {
-	var lines []string
-	for _, a := range s.First {
-		addresses := make([]string, len(a.Addresses))
-		for i, address := range a.Addresses {
-			addresses[i] = address.String()
-		}
-		holder := a.Holder.String()
-		if holder == "" {
-			holder = "an unknown owner of " + a.Owner.Contract
-		}
-		lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", strings.Join(addresses, ", "), a.Pool, holder))
-	}
-	return lines
-}
-
-func number(count int, noun string) string {
-	if count == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", count, noun)
-}
-
-func describePools(pools map[string]int) string {
-	names := slices.Sorted(maps.Keys(pools))
-	if len(names) == 1 {
-		return "the pool " + names[0]
-	}
-	return "the pools " + strings.Join(names, ", ")
 }

@@ -5,6 +5,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,23 +128,19 @@ func (w *work) create(ctx context.Context, missing []*job) {
 			options[i] = w.options(j.allocation)
 		}
 		made, err := w.createPorts(ctx, options)
-		if err == nil {
+		switch status := statusOf(err); {
+		case err == nil:
 			for i, j := range missing {
 				j.port = &made[i]
 			}
-			return
-		}
-		answered, ok := asAPIError(err)
-		if ok && answered.status >= http.StatusInternalServerError {
+		case status >= http.StatusInternalServerError:
 			// Neutron answers 500 to requests for several ports if security groups are disabled.
 			err = w.adopt(ctx, missing)
-		} else if ok || errors.Is(err, errOverQuota) {
+		case status > 0 || errors.Is(err, errOverQuota):
 			err = nil
 		}
 		if err != nil {
-			for _, j := range missing {
-				j.end(network.Binding{}, err)
-			}
+			w.giveUp(ctx, missing, err)
 			return
 		}
 	}
@@ -161,12 +158,10 @@ func (w *work) createOne(ctx context.Context, j *job) {
 		j.port = made
 		return
 	}
-	err = refusal(err, w.cloud.definition)
+	err = refusal(err, w.cloud.definition.NetworkID)
 	if errors.Is(err, network.ErrInUse) {
 		// The address may be in use by the port of an earlier attempt that was not yet visible.
-		if adopting := w.adopt(ctx, []*job{j}); adopting != nil {
-			err = adopting
-		}
+		err = cmp.Or(w.adopt(ctx, []*job{j}), err)
 	}
 	if j.port == nil {
 		j.end(network.Binding{}, err)
@@ -201,20 +196,18 @@ func (w *work) options(a network.Allocation) ports.CreateOpts {
 
 // refusal returns the error for the service: whether the address is in use, the subnet is exhausted, or the request is
 // rejected. Other errors are returned as they are; their outcome is unknown.
-func refusal(err error, d *Definition) error {
-	e, ok := asAPIError(err)
-	if !ok {
-		return err
-	}
+func refusal(err error, networkID string) error {
+	e, ok := errors.AsType[*apiError](err)
 	switch {
+	case !ok:
+		return err
 	case e.kind == "IpAddressAlreadyAllocated", e.kind == "IpAddressInUse", e.kind == "MacAddressInUse":
 		return fmt.Errorf("%w: %w", network.ErrInUse, e)
 	case strings.HasPrefix(e.kind, "IpAddressGenerationFailure"), e.kind == "NoMoreIps":
 		return fmt.Errorf("%w: %w: %w", network.ErrRefused, network.ErrExhausted, e)
 	case e.kind == "NetworkNotFound":
-		return fmt.Errorf("%w: networkID %s: %w", network.ErrRefused, d.NetworkID, e)
-	case e.status == http.StatusBadRequest, e.status == http.StatusForbidden, e.status == http.StatusNotFound,
-		e.status == http.StatusConflict:
+		return fmt.Errorf("%w: networkID %s: %w", network.ErrRefused, networkID, e)
+	case slices.Contains([]int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusConflict}, e.status):
 		return fmt.Errorf("%w: %w", network.ErrRefused, e)
 	default:
 		return err
@@ -354,14 +347,14 @@ func (w *work) findTrunk(ctx context.Context) (*trunk, error) {
 		return nil, fmt.Errorf(message, network.ErrRefused, found[0].ID)
 	}
 	made, err := w.createTrunk(ctx, found[0].ID, w.cloud.definition.NamePrefix+"-"+found[0].ID)
-	if answered, ok := asAPIError(err); ok && answered.status == http.StatusConflict {
+	if statusOf(err) == http.StatusConflict {
 		// Another server has created it, unless the port cannot have one.
 		if found, again := w.parents(ctx, w.mac); again == nil && len(found) == 1 && found[0].TrunkID != "" {
 			return w.findTrunk(ctx)
 		}
 	}
 	if err != nil {
-		return nil, refusal(err, w.cloud.definition)
+		return nil, refusal(err, w.cloud.definition.NetworkID)
 	}
 	return &trunk{made.ID, map[string]int{}}, nil
 }
@@ -391,8 +384,7 @@ func (w *work) attach(ctx context.Context, t *trunk, all []*job, attempt int) {
 		}
 		return
 	}
-	answered, ok := asAPIError(err)
-	if !ok || answered.status >= http.StatusInternalServerError {
+	if status := statusOf(err); status == 0 || status >= http.StatusInternalServerError {
 		w.giveUp(ctx, missing, err)
 		return
 	}
@@ -408,7 +400,7 @@ func (w *work) attach(ctx context.Context, t *trunk, all []*job, attempt int) {
 			w.attach(ctx, current, []*job{j}, attempt)
 		}
 	default:
-		w.giveUp(ctx, missing, refusal(err, w.cloud.definition))
+		w.giveUp(ctx, missing, refusal(err, w.cloud.definition.NetworkID))
 	}
 }
 
@@ -461,14 +453,13 @@ func (w *work) unused(used map[int]bool, port *ports.Port) int {
 // before; if that fails, the outcome is unknown.
 func (w *work) giveUp(ctx context.Context, all []*job, err error) {
 	for _, j := range all {
-		if j.vlan = 0; j.port == nil || !errors.Is(err, network.ErrRefused) {
-			j.end(network.Binding{}, err)
-			continue
+		j.vlan = 0
+		failed := err
+		if j.port != nil && errors.Is(err, network.ErrRefused) {
+			if deleting := w.deletePort(ctx, j.port.ID); deleting != nil {
+				failed = fmt.Errorf("%w, after %s", deleting, err.Error())
+			}
 		}
-		if deleting := w.deletePort(ctx, j.port.ID); deleting != nil {
-			j.end(network.Binding{}, fmt.Errorf("%w, after %s", deleting, err.Error()))
-			continue
-		}
-		j.end(network.Binding{}, err)
+		j.end(network.Binding{}, failed)
 	}
 }

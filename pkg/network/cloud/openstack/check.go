@@ -78,13 +78,12 @@ func (n neutron) checkCreation(ctx context.Context, d *Definition) Result {
 		at.IPAddress = "192.0.2.1" // a permission of its own
 	}
 	made, err := n.createPort(ctx, ports.CreateOpts{NetworkID: d.NetworkID, Name: d.NamePrefix + "-check", FixedIPs: []ports.IP{at}})
-	answered, ok := asAPIError(err)
-	switch {
+	switch status := statusOf(err); {
 	case err == nil:
 		result.Err = n.deletePort(ctx, made.ID)
 	case errors.Is(err, errOverQuota): // Neutron checks quotas before permissions
 		result.Err = errors.New("not tested, because the quota of ports is used up")
-	case ok && answered.status == http.StatusForbidden, !ok || answered.status >= http.StatusInternalServerError:
+	case status == 0, status == http.StatusForbidden, status >= http.StatusInternalServerError:
 		result.Err = err
 	}
 	return result

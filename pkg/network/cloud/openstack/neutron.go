@@ -85,9 +85,9 @@ func (n neutron) updatePort(ctx context.Context, id string, change ports.UpdateO
 // deletePort deletes a port; one that is missing is no error. If it is attached to a trunk, it is detached first.
 func (n neutron) deletePort(ctx context.Context, id string) error {
 	err := n.observer.failure("deleting a port", ports.Delete(ctx, n.client, id).ExtractErr())
-	answered, ok := asAPIError(err)
+	answered, ok := errors.AsType[*apiError](err)
 	switch {
-	case ok && answered.status == http.StatusNotFound:
+	case statusOf(err) == http.StatusNotFound:
 		return nil
 	case !ok || answered.kind != "PortInUseAsSubPort":
 		return err

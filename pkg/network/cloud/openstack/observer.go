@@ -120,7 +120,13 @@ func (e *apiError) Error() string {
 	return text
 }
 
-func asAPIError(err error) (*apiError, bool) { return errors.AsType[*apiError](err) }
+// statusOf returns the HTTP status of an error, or 0 if there was no answer.
+func statusOf(err error) int {
+	if answered, ok := errors.AsType[*apiError](err); ok {
+		return answered.status
+	}
+	return 0
+}
 
 // longestMessage limits the length of messages for users.
 const longestMessage = 300

@@ -76,7 +76,7 @@ func (s *session) authenticate(ctx context.Context, read *login) error {
 	provider, err := config.NewProviderClient(ctx, read.auth, config.WithHTTPClient(http.Client{Transport: transport}))
 	if err != nil {
 		err = s.observer.failure("authenticating", err)
-		if answered, ok := asAPIError(err); ok && answered.status == http.StatusUnauthorized {
+		if statusOf(err) == http.StatusUnauthorized {
 			return cloud.NewRetryAfter(rejectedPause, "Keystone rejected the credentials")
 		}
 		return err

@@ -91,8 +91,7 @@ func (p *pool) heldPorts() map[string]bool {
 
 // isChanged reports whether an update failed because another server has changed or deleted the port.
 func isChanged(err error) bool {
-	answered, ok := asAPIError(err)
-	return ok && (answered.status == http.StatusPreconditionFailed || answered.status == http.StatusNotFound)
+	return slices.Contains([]int{http.StatusPreconditionFailed, http.StatusNotFound}, statusOf(err))
 }
 
 // refill creates the missing warm ports, as long as no other job waits, or deletes them if none are needed.
@@ -149,8 +148,7 @@ func (w *work) takeWarm(ctx context.Context, t *trunk, missing []*job) []*job {
 			if warm = warm[1:]; isChanged(err) {
 				continue
 			}
-			answered, ok := asAPIError(err)
-			if ok && answered.status < http.StatusInternalServerError {
+			if status := statusOf(err); status > 0 && status < http.StatusInternalServerError {
 				return false // Neutron decides again about a new port
 			}
 			if err != nil {
