@@ -8,7 +8,10 @@ package cloud
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -115,14 +118,18 @@ func NewTransport(config *tls.Config) *http.Transport {
 	}
 }
 
+// Identity returns 32 hexadecimal digits that are the same in all attempts for one allocation, and differ when the owner
+// comes again after a release. It is suitable for names in the cloud and as an idempotency key.
+func Identity(a network.Allocation) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
+	return hex.EncodeToString(sum[:16])
+}
+
 // Line returns a text of a cloud on one line for people, without characters that cannot be printed, shortened to a number
 // of characters.
 func Line(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
 			return -1
 		}
 		return r

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
 // Options configure a cloud.
@@ -41,17 +42,9 @@ const recently = 4096
 type Cloud struct {
 	configuration string
 	options       Options
-	// recent caches results of plugins by generation, because a plugin need not return the result again.
+	// recent caches results of plugins by cloud.Identity, because a plugin need not return the result again.
 	recent *lru.Cache
 }
-
-// generation identifies one allocation of an owner. It changes when the owner allocates again after a release.
-type generation struct {
-	owner network.Owner
-	since int64
-}
-
-func generationOf(a network.Allocation) generation { return generation{a.Owner, a.Since.UnixNano()} }
 
 // New makes the cloud of the configuration with a name. The configuration is read when a plugin is run.
 func New(configuration string, o Options) *Cloud {
@@ -74,7 +67,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if len(a.Binding.Reference) > 0 {
 		return a.Binding, nil
 	}
-	if recent, ok := c.recent.Get(generationOf(a)); ok {
+	if recent, ok := c.recent.Get(cloud.Identity(a)); ok {
 		return recent.(network.Binding), nil
 	}
 	if err := checkNamespace(a.Holder.Namespace); err != nil {
@@ -103,7 +96,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if err != nil {
 		return network.Binding{}, err
 	}
-	c.recent.Add(generationOf(a), binding)
+	c.recent.Add(cloud.Identity(a), binding)
 	return binding, nil
 }
 
@@ -120,7 +113,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	if err != nil {
 		return err
 	}
-	c.recent.Remove(generationOf(a))
+	c.recent.Remove(cloud.Identity(a))
 	return p.del(ctx, at)
 }
 

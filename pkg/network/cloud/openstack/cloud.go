@@ -13,7 +13,6 @@ package openstack
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,20 +178,16 @@ func (c *Cloud) processBatch(mac string, batch []*job) {
 	}
 }
 
-// digits is the length of the hash in names of ports.
-const digits = 32
-
 // portName returns the name of the port of an allocation. It is the same in all attempts for one allocation, and
 // different when the owner gets another one after a release.
 func (c *Cloud) portName(a network.Allocation) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
-	return fmt.Sprintf("%s-%x", c.definition.NamePrefix, sum[:digits/2])
+	return c.definition.NamePrefix + "-" + cloud.Identity(a)
 }
 
 // isOurs reports whether a name is one of portName.
 func (c *Cloud) isOurs(name string) bool {
 	hash, ok := strings.CutPrefix(name, c.definition.NamePrefix+"-")
-	return ok && len(hash) == digits && strings.Trim(hash, "0123456789abcdef") == ""
+	return ok && len(hash) == 32 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // isWarm reports whether one of our ports is warm.

@@ -207,17 +207,14 @@ func (c *compiler) checkReference(d *Definition, n source.Node, path string) {
 }
 
 func (c *compiler) template(text source.Text, path string) *expression.Template {
-	made, err := c.environments.request.Template(text.Value, expression.At(text.At))
-	c.add(source.FindingsOf(text.At, path, err)...)
+	made, findings := c.environments.request.TemplateOf(text, path)
+	c.add(findings...)
 	return made
 }
 
 func (c *compiler) condition(text source.Text, path string) *expression.Expression {
-	if text.At.Node == nil {
-		return nil
-	}
-	made, err := c.environments.answer.Condition(text.Value, expression.At(text.At))
-	c.add(source.FindingsOf(text.At, path, err)...)
+	made, findings := c.environments.answer.ConditionOf(text, path, "a condition is one expression in braces, such as ${ status == 200 }")
+	c.add(findings...)
 	return made
 }
 

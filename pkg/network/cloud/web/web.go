@@ -13,8 +13,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,6 +23,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
 // Options configure a cloud.
@@ -166,7 +165,7 @@ func variables(a network.Allocation) map[string]any {
 		addresses[i] = address.String()
 	}
 	return map[string]any{"allocation": allocationObject.Value(expression.Values{
-		"id": identity(a), "owner": a.Owner.String(), "contract": a.Owner.Contract, "pool": a.Pool, "addresses": addresses,
+		"id": cloud.Identity(a), "owner": a.Owner.String(), "contract": a.Owner.Contract, "pool": a.Pool, "addresses": addresses,
 		"mac": expression.Optional(a.HardwareAddr().String()), "vlan": expression.Optional(int64(a.VLANID())),
 		"node": expression.Optional(cmp.Or(a.Trunk.Node, a.Holder.Node)), "parent": expression.Optional(a.Trunk.MAC),
 		"holder": holderObject.Value(expression.Values{
@@ -174,11 +173,4 @@ func variables(a network.Allocation) map[string]any {
 			"uid": expression.Optional(a.Holder.UID), "node": expression.Optional(a.Holder.Node), "device": expression.Optional(a.Holder.Device),
 		}),
 	})}
-}
-
-// identity returns a value that is the same in all attempts for one allocation, and differs when the owner comes again
-// after a release. It is suitable for names in the cloud and as an idempotency key.
-func identity(a network.Allocation) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
-	return hex.EncodeToString(sum[:16])
 }
