@@ -53,19 +53,17 @@ type response struct {
 	vars interpreter.Activation
 }
 
-// newResponse returns a response. It adds status, answer and headers to the variables of the call.
-func newResponse(asked *call, status int, header http.Header, body []byte, vars map[string]any) (*response, error) {
-	r := &response{call: asked, status: status, header: header, body: body}
-	first := make(map[string]string, len(header)) // of each header, by its name in lower case
-	for name := range header {
-		first[strings.ToLower(name)] = header.Get(name)
+// setVariables adds status, answer and headers to the variables of the call, for the expressions about the response.
+func (r *response) setVariables(vars map[string]any) (err error) {
+	first := make(map[string]string, len(r.header)) // of each header, by its name in lower case
+	for name := range r.header {
+		first[strings.ToLower(name)] = r.header.Get(name)
 	}
-	vars["status"], vars["answer"], vars["headers"] = int64(status), expression.Value(r.value()), first
-	var err error
+	vars["status"], vars["answer"], vars["headers"] = int64(r.status), expression.Value(r.value()), first
 	if r.vars, err = interpreter.NewActivation(vars); err != nil {
-		return nil, fmt.Errorf("binding variables: %w", err)
+		return fmt.Errorf("binding variables: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 // value returns the body for expressions: JSON, or an empty object for another body.

@@ -36,8 +36,8 @@ func FuzzAnswer(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		r, err := newResponse(definition.bind, 200, nil, raw, variables(network.Allocation{}))
-		if err != nil {
+		r := &response{call: definition.bind, status: 200, body: raw}
+		if err := r.setVariables(variables(network.Allocation{})); err != nil {
 			t.Fatal(err)
 		}
 		binding, err := r.binding(t.Context(), network.Allocation{})

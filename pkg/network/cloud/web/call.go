@@ -38,7 +38,7 @@ func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*re
 	if err != nil {
 		return nil, err
 	}
-	answered, body, err := exchange(client, request)
+	r, err := exchange(client, request)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("asking the cloud to %s: %w", asked.name, ctx.Err())
@@ -47,27 +47,28 @@ func (c *Cloud) send(ctx context.Context, asked *call, vars map[string]any) (*re
 	case err != nil:
 		return nil, fmt.Errorf("asking the cloud to %s: %w", asked.name, err)
 	}
-	return newResponse(asked, answered.StatusCode, answered.Header, body, vars)
+	r.call = asked
+	return r, r.setVariables(vars)
 }
 
 // exchange sends a request and reads the response. Errors do not contain the URL.
-func exchange(client *http.Client, request *http.Request) (*http.Response, []byte, error) {
+func exchange(client *http.Client, request *http.Request) (*response, error) {
 	answered, err := client.Do(request)
 	if err != nil {
 		if where, ok := errors.AsType[*url.Error](err); ok {
 			err = where.Err
 		}
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() { _ = answered.Body.Close() }() // all required data has been read
 	body, err := io.ReadAll(io.LimitReader(answered.Body, maximumAnswer+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the answer: %w", err)
+		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	if len(body) > maximumAnswer {
-		return nil, nil, fmt.Errorf("the answer has more than %d bytes", maximumAnswer)
+		return nil, fmt.Errorf("the answer has more than %d bytes", maximumAnswer)
 	}
-	return answered, body, nil
+	return &response{status: answered.StatusCode, header: answered.Header, body: body}, nil
 }
 
 // request builds a call. If an expression fails, the error is network.ErrNotSent until the document is fixed.
