@@ -120,7 +120,7 @@ func TestProtect(t *testing.T) {
 				t.Fatal(err)
 			}
 			exempt := func(flag string) bool { return test.exempt == "*" || test.exempt == flag }
-			err = contract.Protect(&target.Object{Target: found, Form: form, Document: parsed}, test.generation, exempt, nil)
+			err = contract.Protect(&target.Object{Target: found, Form: form, Document: parsed}, test.generation, exempt)
 			if test.want == "" && err != nil {
 				t.Errorf("refused: %v", err)
 			}

@@ -5,6 +5,9 @@
 package contract
 
 import (
+	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -24,9 +27,10 @@ const laterUnit = "[Service]\nEnvironmentFile=/etc/environment\nEnvironmentFile=
 	"ExecStart=/opt/bin/kubelet $KUBELET_EXTRA_ARGS\n"
 
 // protectKubelet compares the kubelet's parts of an OperatingSystemConfig. It fails if the unit or the configuration
-// file is missing, or if systemd would run another command or other values of Gardener's flags, whichever units,
-// drop-ins and files define them.
-func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCache) error {
+// file is missing, or if the command that systemd runs changed in another way than by flags in the unit that are not
+// Gardener's: units, drop-ins and environment files must not set the command, nor the variables in it. A rule that gives
+// a reason may set reserved flags and these variables.
+func protectKubelet(o *target.Object, exempt Exemption) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if kubeletUnitOf(before) != nil && kubeletUnitOf(after) == nil {
 		return broken(kubeletUnit, "the unit is missing")
@@ -34,85 +38,267 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 	if kubeletFileOf(before) != nil && kubeletFileOf(after) == nil {
 		return broken(kubeletFile, "the file is missing")
 	}
-	files := nodeFiles(after)
-	if twice := writtenTwice(files[1:]); twice != "" {
+	now, twice := nodeFiles(after)
+	if twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
-	is, err := known.EffectiveService(target.KubeletUnit, files)
+	is, err := readKubelet(now)
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	was, err := known.EffectiveService(target.KubeletUnit, nodeFiles(before))
+	then, _ := nodeFiles(before)
+	was, err := readKubelet(then)
 	if err != nil {
 		// An unreadable command line cannot have been edited.
 		return nil //nolint:nilerr // only the result is checked
 	}
-	if !slices.Equal(was.Program(), is.Program()) {
-		return broken(kubeletUnit, "the program is %q instead of %q", strings.Join(is.Program(), " "), strings.Join(was.Program(), " "))
+	if old, fixed := was.command.Fixed(), is.command.Fixed(); !slices.Equal(old, fixed) {
+		return broken(kubeletUnit, "the command without its flags is %q instead of %q", strings.Join(fixed, " "), strings.Join(old, " "))
 	}
-	if program := is.Program()[0]; replacesImage(fileAt(before, program), fileAt(after, program)) {
+	if program := is.command.Program()[0]; replacesImage(fileAt(before, program), fileAt(after, program)) {
 		return broken(kubeletUnit, "the program %s is not the one of an image", program)
 	}
-	for _, file := range is.Unknown {
-		if !equalBytes(fileAt(before, file), fileAt(after, file)) {
-			return broken(kubeletFlags, "the content of %s, which sets variables of the kubelet's command line, is not known; write it as text", file)
-		}
+	if file, ok := firstDifference(was.commands(), is.commands()); ok {
+		return broken(kubeletUnit, "%s sets the command or an alias of the unit, or has the name of another drop-in", file)
+	}
+	variables := was.command.Variables()
+	old, oldUnknown := was.assignments(variables)
+	set, unknown := is.assignments(variables)
+	if file, ok := firstDifference(oldUnknown, unknown); ok {
+		return broken(kubeletFlags, "the content of %s, which sets variables of the kubelet's command line, is not known; write it as text", file)
+	}
+	if file, ok := firstDifference(old, set); ok && !exempt(KubeletVariables) {
+		return broken(kubeletFlags, "%s sets a variable of the kubelet's command line; edit the flags in the unit instead", file)
 	}
 	kubelet, _ := target.Lookup("kubelet")
-	return checkFlags(kubelet, was.Differences(is), false, exempt)
+	return checkFlags(kubelet, was.command.Differences(&is.command.FlagList), false, exempt)
 }
+
+// KubeletVariables stands for the variables in the kubelet's command line where an Exemption expects a flag.
+const KubeletVariables = "$"
 
 // DefinesKubelet reports whether a file of a node can influence the kubelet command that systemd runs: a file of
 // systemd, or one with variables for Gardener's unit. A profile with other environment files names them in the unit.
 func DefinesKubelet(file string) bool {
-	file = systemd.RealPath(file)
+	file = realPath(file)
 	return strings.Contains(file, "/systemd/") || file == "/etc/environment" || file == "/var/lib/kubelet/extra_args"
 }
 
-// nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins. The
-// first one is laterUnit, which a unit of the OperatingSystemConfig replaces.
-func nodeFiles(root *document.Node) []systemd.NodeFile {
+// linked lists directories that are links to other directories in every distribution.
+var linked = [...]struct{ link, directory string }{{"/lib/", "/usr/lib/"}, {"/var/run/", "/run/"}}
+
+// realPath returns the path under which a file is found: without . and .., and without the links that every
+// distribution has.
+func realPath(name string) string {
+	name = path.Clean(name)
+	for _, l := range linked {
+		if rest, ok := strings.CutPrefix(name, l.link); ok {
+			return l.directory + rest
+		}
+	}
+	return name
+}
+
+// nodeFiles returns the contents of all files that an OperatingSystemConfig has written to a node, by their paths: its
+// files, units and drop-ins. It also returns the first path of several files, or "".
+func nodeFiles(root *document.Node) (files map[string]*document.Node, twice string) {
 	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
-	files := make([]systemd.NodeFile, 0, 1+len(written)+2*len(units))
-	files = append(files, systemd.NodeFile{Path: unitDirectory + "/" + target.KubeletUnit, Content: systemd.Text(laterUnit)})
+	files = make(map[string]*document.Node, len(written)+2*len(units))
+	add := func(name string, content *document.Node) {
+		name = realPath(name)
+		if _, ok := files[name]; ok && twice == "" {
+			twice = name
+		}
+		files[name] = content
+	}
 	for _, file := range written {
-		files = append(files, systemd.NodeFile{Path: text(file.Get("path")), Content: (*inlineFile)(file)})
+		add(text(file.Get("path")), file.Get("content"))
 	}
 	for _, unit := range units {
 		at := unitDirectory + "/" + text(unit.Get("name"))
 		if content := unit.Get("content"); content != nil {
-			files = append(files, systemd.NodeFile{Path: at, Content: content})
+			add(at, content)
 		}
 		for _, dropIn := range unit.Get("dropIns").Items() {
-			files = append(files, systemd.NodeFile{Path: at + ".d/" + text(dropIn.Get("name")), Content: dropIn.Get("content")})
+			add(at+".d/"+text(dropIn.Get("name")), dropIn.Get("content"))
 		}
 	}
-	return files
+	return files, twice
 }
 
-// inlineFile is a file in an OperatingSystemConfig.
-type inlineFile document.Node
-
-// Text returns the decoded content, or false if it is not inline.
-func (f *inlineFile) Text() (string, bool) {
-	content, err := document.ContentOf((*document.Node)(f).Find("content", "inline"))
+// contentOf returns the content of a unit, a drop-in or a file, or false if it is not inline.
+func contentOf(content *document.Node) (string, bool) {
+	if content.Kind() == document.String {
+		return content.Text()
+	}
+	decoded, err := document.ContentOf(content.Get("inline"))
 	if err != nil {
 		return "", false
 	}
-	return string(content.Text()), true
+	return string(decoded.Text()), true
 }
 
-// writtenTwice returns the first path of several files, or "".
-func writtenTwice(files []systemd.NodeFile) string {
-	seen := make(map[string]bool, len(files))
-	for _, file := range files {
-		at := systemd.RealPath(file.Path)
-		if seen[at] {
-			return at
-		}
-		seen[at] = true
+// kubeletService is what an OperatingSystemConfig defines of the kubelet's service.
+type kubeletService struct {
+	command *systemd.Command
+	files   map[string]*document.Node
+	// parts are the unit, its drop-ins and the configuration of systemd, by their paths.
+	parts map[string]*systemd.Unit
+}
+
+// kubeletPath is the path of the kubelet's unit.
+const kubeletPath = unitDirectory + "/" + target.KubeletUnit
+
+// readKubelet reads the parts of the service. It fails if one of them is not known or not valid, or if the unit has not
+// exactly one command.
+func readKubelet(files map[string]*document.Node) (*kubeletService, error) {
+	unit, err := systemd.Parse(laterUnit)
+	if files[kubeletPath] != nil {
+		unit, err = readUnit(kubeletPath, files[kubeletPath])
 	}
-	return ""
+	if err != nil {
+		return nil, err
+	}
+	s := &kubeletService{files: files, parts: map[string]*systemd.Unit{kubeletPath: unit}}
+	aliased := unit.Values("Install", "Alias") != nil
+	for name, content := range files {
+		if name == kubeletPath || !definesService(name, aliased) {
+			continue
+		}
+		if s.parts[name], err = readUnit(name, content); err != nil {
+			return nil, err
+		}
+	}
+	s.command, err = unit.Command("Service", "ExecStart")
+	return s, err
+}
+
+func readUnit(name string, content *document.Node) (*systemd.Unit, error) {
+	text, ok := contentOf(content)
+	if !ok {
+		return nil, fmt.Errorf("the content of %s is not known", name)
+	}
+	unit, err := systemd.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return unit, nil
+}
+
+// definesService reports whether systemd reads a file for the kubelet's unit: another file of the unit, a drop-in of the
+// unit or of all services, or its own configuration. With an alias, a drop-in of any unit may be one of the kubelet's.
+func definesService(name string, aliased bool) bool {
+	directory, file := path.Split(name)
+	if !strings.Contains(directory, "/systemd/") {
+		return false
+	}
+	switch of, isDropIn := strings.CutSuffix(path.Base(directory), ".d"); {
+	case !isDropIn:
+		return file == target.KubeletUnit || file == "system.conf"
+	case !strings.HasSuffix(file, ".conf"):
+		return false
+	default:
+		return aliased || of == target.KubeletUnit || of == "service" || of == "system.conf"
+	}
+}
+
+// definition is an assignment in a file.
+type definition struct{ file, value string }
+
+// firstDifference returns the file of the first difference between two lists, or false if they are equal.
+func firstDifference(before, after []definition) (string, bool) {
+	for i := range max(len(before), len(after)) {
+		switch {
+		case i >= len(after):
+			return before[i].file, true
+		case i >= len(before) || before[i] != after[i]:
+			return after[i].file, true
+		}
+	}
+	return "", false
+}
+
+// commands returns what determines the command outside of the unit's ExecStart: other files of the unit, other commands,
+// aliases, and drop-ins of which systemd ignores one because another one has its name.
+func (s *kubeletService) commands() []definition {
+	var found []definition
+	names := map[string]bool{}
+	for _, file := range slices.Sorted(maps.Keys(s.parts)) {
+		unit := s.parts[file]
+		if file != kubeletPath {
+			if path.Base(file) == target.KubeletUnit || names[path.Base(file)] {
+				found = append(found, definition{file, unit.Text()})
+			}
+			names[path.Base(file)] = true
+			for _, command := range unit.Values("Service", "ExecStart") {
+				found = append(found, definition{file, "ExecStart=" + command})
+			}
+		}
+		for _, alias := range unit.Values("Install", "Alias") {
+			found = append(found, definition{file, "Alias=" + alias})
+		}
+	}
+	return found
+}
+
+// environmentOptions are the options of units and of systemd's configuration that set or remove variables.
+var environmentOptions = []struct{ section, option string }{
+	{"Service", "Environment"}, {"Service", "UnsetEnvironment"}, {"Service", "PassEnvironment"},
+	{"Manager", "DefaultEnvironment"}, {"Manager", "ManagerEnvironment"},
+}
+
+// assignments returns the definitions that may set or remove one of the variables, and the environment files with
+// unknown contents.
+func (s *kubeletService) assignments(variables []string) (known, unknown []definition) {
+	if len(variables) == 0 {
+		return nil, nil
+	}
+	for _, file := range slices.Sorted(maps.Keys(s.parts)) {
+		for _, o := range environmentOptions {
+			for _, value := range s.parts[file].Values(o.section, o.option) {
+				words, err := systemd.Words(value)
+				if err != nil || value == "" {
+					words = []string{"%" + value} // it takes the other assignments back, or is not understood
+				}
+				for _, word := range words {
+					// A name with a specifier may become any name.
+					if name, _, _ := strings.Cut(word, "="); slices.Contains(variables, name) || strings.Contains(name, "%") {
+						known = append(known, definition{file, o.option + "=" + word})
+					}
+				}
+			}
+		}
+		for _, pattern := range s.parts[file].Values("Service", "EnvironmentFile") {
+			if pattern == "" {
+				known = append(known, definition{file, "EnvironmentFile="})
+			}
+			for _, name := range s.environmentFiles(strings.TrimPrefix(pattern, "-")) {
+				content, ok := contentOf(s.files[name])
+				switch {
+				case !ok:
+					unknown = append(unknown, definition{name, string(s.files[name].Raw())})
+				case slices.ContainsFunc(variables, func(variable string) bool { return strings.Contains(content, variable) }):
+					known = append(known, definition{name, content})
+				}
+			}
+		}
+	}
+	return known, unknown
+}
+
+// environmentFiles returns the given files that a pattern in EnvironmentFile matches, sorted. A pattern with a specifier
+// may match any file.
+func (s *kubeletService) environmentFiles(pattern string) []string {
+	if !strings.ContainsAny(pattern, `*?[\%`) {
+		if name := realPath(pattern); s.files[name] != nil {
+			return []string{name}
+		}
+		return nil
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(name string) bool {
+		matched, err := path.Match(realPath(pattern), name)
+		return err == nil && !matched && !strings.Contains(pattern, "%")
+	})
 }
 
 // replacesImage reports whether a file has content of its own instead of an image's.

@@ -26,7 +26,7 @@ type kubeletCase struct {
 
 const kubeletUnit = "[Service]\nEnvironment=GO=1\nEnvironmentFile=-/var/lib/kubelet/extra_args\nExecStart=/opt/bin/kubelet --config=/c --v=2 $KUBELET_EXTRA_ARGS\n"
 
-// TestProtectKubelet checks that the contract check sees the command that systemd runs, from any file.
+// TestProtectKubelet checks that the contract check refuses other commands of the kubelet, whichever file sets them.
 func TestProtectKubelet(t *testing.T) {
 	const flags, unit, parts = "kubelet/flags", "contract kubelet/unit", "node/parts"
 	dropIn := func(text string) string {
@@ -50,15 +50,22 @@ func TestProtectKubelet(t *testing.T) {
 		{"rejects a shell as the program", content("/opt/bin/kubelet", "/bin/sh -c /opt/bin/kubelet"), unit},
 		{"allows another environment variable", content("GO=1", "GO=2"), ""},
 		{"variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--config=/d"), flags},
-		{"harmless variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--v=4"), ""},
+		{"harmless variable of the command line", content("GO=1", "KUBELET_EXTRA_ARGS=--v=4"), flags},
+		{"variable with an escaped name", content("GO=1", `KUBELET_EXTRA\x5fARGS=--v=4`), flags},
+		{"variable with a specifier in its name", content("GO=1", "KUBELET_EXTRA_ARG%i=--v=4"), flags},
+		{"variables taken back", content("GO=1", "GO=1\nEnvironment="), flags},
+		{"rejects another variable in the command line", content("$KUBELET_EXTRA_ARGS", "$KUBELET_EXTRA_ARGS $GO"), unit},
+		{"rejects another prefix of the program", content("ExecStart=", "ExecStart=:"), unit},
+		{"allows a variable in another flag", content("--v=2", "--v=2 --node-ip=${GO}"), ""},
+		{"rejects an alias", content("[Service]\n", "[Install]\nAlias=x.service\n[Service]\n"), unit},
 		{"environment file that is not there", content("/extra_args", "/other"), ""},
 		{"rejects the removal of the unit", remove("/spec/units", 0), unit},
 		{"rejects the removal of the configuration", remove("/spec/files", 1), "kubelet/configuration"},
 		{"rejects an empty unit that masks it", appendTo("/spec/files", file("/etc/systemd/system.control/kubelet.service", "")), unit},
 
 		{"allows a drop-in with another option", dropIns(dropIn("Nice=5")), ""},
-		{"drop-in with another command line", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), flags},
-		{"drop-in with the same reserved flags", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --v=4 --config=/c")), ""},
+		{"drop-in with another command line", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), unit},
+		{"drop-in with the same reserved flags", dropIns(dropIn("ExecStart=\nExecStart=/opt/bin/kubelet --v=4 --config=/c")), unit},
 		{"drop-in with a second command", dropIns(dropIn("ExecStart=/opt/bin/kubelet --config=/c")), unit},
 		{"drop-in without a command", dropIns(dropIn("ExecStart=")), unit},
 		{"drop-in with a variable", dropIns(dropIn("Environment=KUBELET_EXTRA_ARGS=--config=/d")), flags},
@@ -74,7 +81,7 @@ func TestProtectKubelet(t *testing.T) {
 			"[Manager]\nDefaultEnvironment=KUBELET_EXTRA_ARGS=--kubeconfig=/k\n")), flags},
 		{"rejects a reserved flag in an environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
 		{"environment file in base64", appendTo("/spec/files", encoded("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
-		{"harmless environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--v=4")), ""},
+		{"harmless environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--v=4")), flags},
 		{"environment file from a Secret", appendTo("/spec/files",
 			`{"path":"/var/lib/kubelet/extra_args","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), "write it as text"},
 		{"file from a Secret", appendTo("/spec/files", `{"path":"/etc/x","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), ""},
@@ -85,6 +92,7 @@ func TestProtectKubelet(t *testing.T) {
 		{"rejects two files with one path", appendTo("/spec/files", file("/var/lib/kubelet/config/kubelet", "")), parts},
 		{"file twice by another path", appendTo("/spec/files", file("/var/lib/kubelet/./config/kubelet", "")), parts},
 		{"rejects two units with one name", appendTo("/spec/units", `{"name":"kubelet.service","content":"[Service]\nExecStart=/x\n"}`), parts},
+		{"rejects a drop-in that hides another one", dropInsAnd(dropIn("Nice=5"), systemd("service.d/10-x.conf", "Nice=6")), unit},
 		{"rejects two drop-ins with one name", dropIns(dropIn("Nice=5"), dropIn("Nice=6")), parts},
 	}
 	kubelet := []string{`{"name":"kubelet.service","content":` + strconv.Quote(kubeletUnit) + `}`}
@@ -94,7 +102,7 @@ func TestProtectKubelet(t *testing.T) {
 	for _, test := range []kubeletCase{
 		{"allows a file of another program", appendTo("/spec/files", file("/etc/x", "x")), ""},
 		{"allows a drop-in as a file", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Nice=5")), ""},
-		{"drop-in with another command line", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), flags},
+		{"drop-in with another command line", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "ExecStart=\nExecStart=/opt/bin/kubelet --config=/d")), unit},
 		{"drop-in with a variable", appendTo("/spec/files", systemd("kubelet.service.d/x.conf", "Environment=KUBELET_EXTRA_ARGS=--config=/d")), flags},
 		{"rejects a reserved flag in /etc/environment", appendTo("/spec/files", file("/etc/environment", "KUBELET_EXTRA_ARGS=--config=/d")), flags},
 		{"harmless environment file", appendTo("/spec/files", file("/etc/environment", "HTTPS_PROXY=x")), ""},
@@ -123,7 +131,7 @@ func holdKubelet(t *testing.T, units []string, test kubeletCase) {
 	if err := test.edit(parsed.Root()); err != nil {
 		t.Fatal(err)
 	}
-	err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false }, nil)
+	err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false })
 	if (test.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || !errors.Is(err, contract.ErrBroken)) {
 		t.Errorf("the error is %v, want one with %q", err, test.want)
 	}
@@ -142,6 +150,13 @@ func remove(pointer string, i int) func(*document.Node) error {
 	return func(root *document.Node) error {
 		root.At(pointer).RemoveItem(i)
 		return nil
+	}
+}
+
+// dropInsAnd returns an edit that adds a drop-in to the kubelet's unit, and a file.
+func dropInsAnd(dropIn, file string) func(*document.Node) error {
+	return func(root *document.Node) error {
+		return errors.Join(dropIns(dropIn)(root), appendTo("/spec/files", file)(root))
 	}
 }
 

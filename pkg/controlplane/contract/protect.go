@@ -14,7 +14,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
 // ErrBroken means that a mutation changed a protected part.
@@ -24,13 +23,13 @@ var ErrBroken = errors.New("contract broken")
 const dataPath = "/var/etcd/data"
 
 // Exemption reports whether a rule gives a reason for writing a flag of the target's own container. With an empty flag,
-// it reports this for adding environment variables, Secrets or ConfigMaps.
+// it reports this for adding environment variables, Secrets or ConfigMaps; with KubeletVariables, for parts of the node
+// that set variables of the kubelet's command line.
 type Exemption func(flag string) bool
 
 // Protect compares the protected parts of an object's document with their state before the edits. It considers only the
-// result, so that no operation can bypass it. The error names the clause. The cache may be nil. It keeps kubelet
-// commands, so that an object with values of Secrets must be compared without it.
-func Protect(o *target.Object, g Generation, exempt Exemption, services *systemd.ServiceCache) error {
+// result, so that no operation can bypass it. The error names the clause.
+func Protect(o *target.Object, g Generation, exempt Exemption) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if clause, locked := ServiceLocked(o, g); locked {
 		return broken(clause, "a Service that is Gardener's")
@@ -39,7 +38,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption, services *systemd
 		return err
 	}
 	if o.Form.Kind == "OperatingSystemConfig" {
-		return protectKubelet(o, exempt, services)
+		return protectKubelet(o, exempt)
 	}
 	if !o.Form.Has(target.PodTemplate) {
 		return nil

@@ -12,7 +12,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
 // Exemption returns a function that reports whether an applied rule gave a reason to change a flag of a target's own
@@ -271,14 +270,6 @@ func cacheFor(s *Selection, p *Program) *textcache.Cache {
 		return nil
 	}
 	return p.cache
-}
-
-// servicesFor returns the program's cache of kubelet services if the selection may use it, or nil.
-func servicesFor(s *Selection, p *Program) *systemd.ServiceCache {
-	if s.sensitive {
-		return nil
-	}
-	return p.services
 }
 
 // inConfiguration reports whether one of the rules edits the configuration file. Every rule for the kubelet reads the

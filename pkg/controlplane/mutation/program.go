@@ -15,7 +15,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -36,8 +35,6 @@ type Program struct {
 	others []*target.Form
 	// cache holds results for the kubelet's texts.
 	cache *textcache.Cache
-	// services holds the kubelet services that the contract compares.
-	services *systemd.ServiceCache
 	// numbers is the number of rules so far.
 	numbers int
 }
@@ -99,7 +96,7 @@ func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len
 func NewProgram(g contract.Generation, marks bool, profiles []ProfileVersion) *Program {
 	return &Program{
 		generation: g, marks: marks, profiles: profiles, scopes: map[ScopeKey]map[formKey]*Selection{},
-		cache: textcache.New(), services: systemd.NewServiceCache(),
+		cache: textcache.New(),
 	}
 }
 

@@ -6,6 +6,7 @@ package systemd
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,6 +52,49 @@ func (c *Command) Program() []string {
 			text = strings.TrimLeft(text, prefixes)
 		}
 		out = append(out, text)
+	}
+	return out
+}
+
+// Fixed returns the words that are neither flags nor values of flags: the program with its prefixes, other arguments, and
+// all words that begin with a variable.
+func (c *Command) Fixed() []string {
+	if c.refresh() != nil {
+		return nil
+	}
+	inFlags := map[int]bool{}
+	for _, f := range c.Flags {
+		inFlags[f.At] = true
+		if f.Form == commandline.Spaced {
+			inFlags[f.At+1] = true
+		}
+	}
+	var out []string
+	for i, w := range c.words {
+		if !inFlags[i] || strings.HasPrefix(w.text, "$") {
+			out = append(out, w.text)
+		}
+	}
+	return out
+}
+
+// bracedVariable matches a variable that systemd expands within an argument.
+var bracedVariable = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// Variables returns the names of the variables in the command.
+func (c *Command) Variables() []string {
+	if c.refresh() != nil {
+		return nil
+	}
+	var out []string
+	for _, w := range c.words {
+		if isSplit(w.text) {
+			out = append(out, w.text[1:])
+			continue
+		}
+		for _, match := range bracedVariable.FindAllStringSubmatch(w.text, -1) {
+			out = append(out, match[1])
+		}
 	}
 	return out
 }

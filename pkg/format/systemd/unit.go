@@ -289,6 +289,17 @@ type wordScanner struct {
 	at, end int
 }
 
+// Words splits a value at white space, and takes quotes and escapes out, as systemd does for Environment. The error is
+// ErrQuote or ErrSeveralCommands.
+func Words(value string) ([]string, error) {
+	words, err := scanWords(value, 0, len(value))
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = w.text
+	}
+	return texts, err
+}
+
 // scanWords returns the words of a value. The error is ErrQuote or ErrSeveralCommands.
 func scanWords(text string, first, last int) ([]word, error) {
 	s, words := wordScanner{text, first, last}, make([]word, 0, 4+(last-first)/16)

@@ -337,7 +337,7 @@ func (s admission) applyTo(object *target.Object, selected *mutation.Selection, 
 	}
 	if object.Document.Changed() {
 		result.patch = object.Document.Patch()
-		result.broken = contract.Protect(object, s.program.Generation(), plan.Exemption(), nil)
+		result.broken = contract.Protect(object, s.program.Generation(), plan.Exemption())
 	}
 	for i := range applied {
 		if applied[i].Outcome == mutation.Changed {
