@@ -48,7 +48,7 @@ func FuzzArena(f *testing.F) {
 func inArena(t *testing.T, d *Document, name string) string {
 	t.Helper()
 	unit, _ := d.Root().Get("unit").Text()
-	must(t, d.Root().Get("unit").ReplaceText(unit+name))
+	must(t, d.Root().Get("unit").Replace(Quote(unit+name)))
 	c, err := ContentOf(d.Root().Get("file"))
 	must(t, err)
 	must(t, c.SetText(append(slices.Clone(c.Text()), name...)))

@@ -41,13 +41,9 @@ func ContentOf(inline *Node) (*Content, error) {
 		c.text = data
 	case string(encoding) == "b64":
 		c.base64 = true
-		size := base64.StdEncoding.DecodedLen(len(data))
-		c.text = inline.doc.arena.bytes.take(size)[:size]
-		n, err := base64.StdEncoding.Decode(c.text, data)
-		if err != nil {
+		if c.text, err = base64.StdEncoding.AppendDecode(nil, data); err != nil {
 			return nil, fmt.Errorf("reading a file's content: %w: %w", ErrContent, err)
 		}
-		c.text = c.text[:n]
 	default:
 		return nil, fmt.Errorf("reading a file's content: encoding %q: %w", encoding, ErrContent)
 	}
@@ -79,28 +75,13 @@ func (c *Content) SetText(text []byte) error {
 	if !c.base64 && !utf8.Valid(text) {
 		return fmt.Errorf("setting a file's content that is not UTF-8: %w", ErrContent)
 	}
-	if err := c.write(text); err != nil {
+	raw := Quote(string(text))
+	if c.base64 {
+		raw = []byte(`"` + base64.StdEncoding.EncodeToString(text) + `"`)
+	}
+	if _, err := c.inline.Set("data", raw); err != nil {
 		return fmt.Errorf("setting a file's content: %w", err)
 	}
 	c.text = text
 	return nil
-}
-
-// write puts a text into the data, which may have been absent.
-func (c *Content) write(text []byte) error {
-	var raw []byte
-	if c.base64 {
-		size := base64.StdEncoding.EncodedLen(len(text)) + 2
-		raw = c.inline.doc.arena.bytes.take(size)[:size]
-		raw[0], raw[len(raw)-1] = '"', '"'
-		encodeBase64(raw[1:len(raw)-1], text)
-	} else {
-		raw = appendQuoted(c.inline.doc.arena.bytes.take(quotedSize(len(text))), text)
-	}
-	if data := c.inline.Get("data"); data != nil && c.inline.editable(Object) == nil {
-		data.putText(raw, c.base64)
-		return nil
-	}
-	_, err := c.inline.Set("data", raw)
-	return err
 }

@@ -6,8 +6,8 @@
 //
 // Parse makes one validating pass and creates a flat index of every value: its start, its end and the start of the next
 // one. Navigation uses the index and never scans again; a Node is created only for visited values. Edits are stored in
-// an overlay of these nodes, and the patch is derived from the overlay at the end, by comparing each edited place with
-// its original value. Unedited parts are neither decoded nor encoded, so that unknown fields, the order of members and
+// an overlay of these nodes, and the patch is derived from the overlay at the end: a replaced value is one operation that
+// replaces it as a whole. Unedited parts are neither decoded nor encoded, so that unknown fields, the order of members and
 // the notation of numbers are preserved.
 //
 // ContentOf reads and edits the inline content of a file, which may be encoded. Command lines and systemd units have

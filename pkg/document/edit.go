@@ -79,49 +79,13 @@ func (n *Node) Remove(key string) {
 // Replace puts another value in the place, as Set does. The root can be replaced too. It fails with ErrSyntax for
 // invalid JSON.
 func (n *Node) Replace(raw []byte) error {
-	if err := n.replaceable(); err != nil {
-		return err
-	}
-	return n.put(raw)
-}
-
-// replaceable returns an error unless the value of the place can be replaced.
-func (n *Node) replaceable() error {
 	if n == nil {
 		return fmt.Errorf("replacing a value: %w", ErrKind)
 	}
 	if err := n.editable(n.Kind()); err != nil {
 		return fmt.Errorf("replacing a value: %w", err)
 	}
-	return nil
-}
-
-// ReplaceText works like Replace with a string. Quote converts one that is not valid UTF-8.
-func (n *Node) ReplaceText(s string) error {
-	if err := n.replaceable(); err != nil {
-		return err
-	}
-	n.putText(appendQuoted(n.doc.arena.bytes.take(quotedSize(len(s))), s), isPlain(s))
-	return nil
-}
-
-// isPlain reports whether a string is ASCII without anything that JSON escapes.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
-}
-
-// putText works like put for a JSON string created here, which is neither validated nor copied.
-func (n *Node) putText(raw []byte, plain bool) {
-	arena := n.doc.arena
-	t := &arena.texts.take(1)[0]
-	t.raw, t.entries = raw, arena.index.take(1)
-	t.entries[0] = entry{end: uint32(len(raw)), next: 1, kind: String, plain: plain}
-	n.become(t, 0)
+	return n.put(raw)
 }
 
 // put replaces the value of a place, or restores a removed member.
@@ -143,10 +107,6 @@ func (n *Node) put(raw []byte) error {
 
 // add appends a value to those that edits brought in.
 func (d *Document) add(raw []byte) (uint32, error) {
-	const first = 64 // entries of the usual edits
-	if d.added.entries == nil {
-		d.added.entries = d.arena.index.take(first)[:0]
-	}
 	return d.added.add(raw)
 }
 
@@ -236,40 +196,6 @@ func (n *Node) newChild(at uint32) *Node {
 	k := &n.doc.arena.nodes.take(1)[0]
 	k.doc, k.parent, k.text, k.at = n.doc, n, &n.doc.added, at
 	return k
-}
-
-// Literal is a JSON string of a node that can be put into another document unchanged, neither scanned nor copied.
-type Literal struct {
-	raw   []byte
-	plain bool
-}
-
-// Literal returns the current string of the node, or false for another kind. It must not be used after the document was
-// released; see Clone.
-func (n *Node) Literal() (Literal, bool) {
-	if n.Kind() != String {
-		return Literal{}, false
-	}
-	return Literal{n.text.bytesAt(n.at), n.text.entries[n.at].plain}, true
-}
-
-// Raw returns the JSON, which must not be modified; nil for the zero value, which is no string.
-func (l Literal) Raw() []byte { return l.raw }
-
-// Clone returns a copy that stays valid.
-func (l Literal) Clone() Literal { return Literal{bytes.Clone(l.raw), l.plain} }
-
-// ReplaceLiteral works like Replace with a string of another node. Its bytes must not change while the document is
-// used.
-func (n *Node) ReplaceLiteral(l Literal) error {
-	if l.raw == nil {
-		return fmt.Errorf("replacing a value: %w", ErrKind)
-	}
-	if err := n.replaceable(); err != nil {
-		return err
-	}
-	n.putText(l.raw, l.plain)
-	return nil
 }
 
 // Insert puts a value before the item at index i of an array; i may be its length. It fails with ErrKind, ErrIndex or

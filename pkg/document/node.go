@@ -125,43 +125,8 @@ func (n *Node) Item(i int) *Node {
 	return n.kids[i]
 }
 
-// Texts ranges over the items of an array in their current state: the text of a string, and the kind of any item. It
-// makes one copy for all texts, and no nodes where there were no edits.
-func (n *Node) Texts(yield func(text string, kind Kind) bool) {
-	var whole strings.Builder
-	whole.Grow(len(n.text.bytesAt(n.at)))
-	one := func(t *text, i uint32) bool {
-		start, kind := whole.Len(), t.entries[i].kind
-		if kind == String {
-			t.writeString(&whole, i)
-		}
-		return yield(whole.String()[start:], kind)
-	}
-	if n.edited {
-		for _, k := range n.kids {
-			if !one(snapshot(k)) {
-				return
-			}
-		}
-		return
-	}
-	for i, end := n.at+1, n.text.entries[n.at].next; i < end; i = n.text.entries[i].next {
-		if !one(n.text, i) {
-			return
-		}
-	}
-}
-
 // Version grows with every edit of the document.
 func (n *Node) Version() int { return n.doc.version }
-
-// IsTouched reports whether the member of an object was edited, removed or added.
-func (n *Node) IsTouched(key string) bool { return n.member(key).touched() }
-
-// Replaces reports whether the place has the position of a node in the original, and was not replaced since.
-func (n *Node) Replaces(original *Node) bool {
-	return !n.gone && !n.replaced && n.parent != nil && n.parent.text == original.text && n.was == original.at
-}
 
 // ItemWith returns the first object in an array with the string text in its member key, as in lists of Kubernetes that
 // are keyed by name, or nil.
@@ -171,29 +136,11 @@ func (n *Node) ItemWith(key, text string) *Node {
 	}
 	n.open()
 	for _, item := range n.kids {
-		if item.has(key, text) {
+		if item.Get(key).Is(text) {
 			return item
 		}
 	}
 	return nil
-}
-
-// has returns Get(key).Is(text), without creating nodes if the key occurs once.
-func (n *Node) has(key, text string) bool {
-	if n.opened || n.Kind() != Object {
-		return n.Get(key).Is(text)
-	}
-	t, found := n.text, uint32(0)
-	for c, end := n.at+1, t.entries[n.at].next; c < end; c = t.entries[c+1].next {
-		if !t.stringIs(c, key) {
-			continue
-		}
-		if found != 0 {
-			return n.Get(key).Is(text)
-		}
-		found = c + 1
-	}
-	return found != 0 && t.entries[found].kind == String && t.stringIs(found, text)
 }
 
 // Index returns the current position of an item in its array, or -1 if the node is not an item.
@@ -311,31 +258,14 @@ func (n *Node) checkKeys() {
 		n.mapMembers()
 		n.duplicate = len(n.byKey) < len(n.kids)
 	} else {
-		n.compareKeys()
-	}
-	if n.duplicate {
-		n.doc.report(n)
-	}
-}
-
-// compareKeys compares each key with the preceding ones. Most of them differ in length or in their last two bytes.
-func (n *Node) compareKeys() {
-	var seen uint64
-	glances := true // not of keys with escapes, and none that stand behind one
-	for i, k := range n.kids {
-		e := &n.text.entries[k.was-1]
-		glances = glances && e.plain
-		look := e.end - e.start + 5*uint32(n.text.raw[e.end-2])
-		if e.end-e.start > 2 { // otherwise the bytes before the quotes would be compared
-			look += 17 * uint32(n.text.raw[e.end-3])
-		}
-		glance := uint64(1) << (look % 64)
-		if !glances || seen&glance != 0 {
+		for i, k := range n.kids {
 			for _, other := range n.kids[:i] {
 				n.duplicate = n.duplicate || sameString(n.text, k.was-1, n.text, other.was-1)
 			}
 		}
-		seen |= glance
+	}
+	if n.duplicate {
+		n.doc.report(n)
 	}
 }
 
@@ -380,24 +310,6 @@ func Parse(raw []byte) (*Document, error) {
 	return d, nil
 }
 
-// Parse works like the function Parse for a value to insert into the node's document. It shares the buffers of that
-// document, and is invalid after its Release.
-func (n *Node) Parse(raw []byte) (*Document, error) {
-	return n.doc.arena.parse(raw)
-}
-
-func (r *arena) parse(raw []byte) (*Document, error) {
-	if len(raw) > math.MaxUint32 {
-		return nil, ErrTooLarge
-	}
-	t := &r.texts.take(1)[0]
-	t.raw, t.entries = raw, r.index.take(entriesIn(len(raw)))[:0]
-	if err := t.scan(0); err != nil {
-		return nil, err
-	}
-	return newDocument(t, 0, r), nil
-}
-
 // Document returns the current value of the node as a separate document with pointers relative to the node, or nil for
 // a missing place. It does not scan an unedited value again. Neither document reflects edits of the other, but they
 // share buffers, so that they must not be used concurrently.
@@ -419,7 +331,7 @@ func (n *Node) Document() *Document {
 
 // newDocument returns a document that uses the buffers of an earlier document.
 func newDocument(t *text, base uint32, arena *arena) *Document {
-	d := &arena.documents.take(1)[0]
+	d := new(Document)
 	d.init(t, base, arena)
 	return d
 }
@@ -449,33 +361,6 @@ func (d *Document) Original() *Node {
 	return d.original
 }
 
-// OriginalText returns the original string at a path of keys; empty if it is missing. It creates no nodes, and checks no
-// keys.
-func (d *Document) OriginalText(path ...string) string {
-	if d == nil {
-		return ""
-	}
-	at := d.base
-	for _, key := range path {
-		next := uint32(0)
-		if e := &d.text.entries[at]; e.kind == Object {
-			for c := at + 1; c < e.next; c = d.text.entries[c+1].next {
-				if d.text.stringIs(c, key) {
-					next = c + 1
-				}
-			}
-		}
-		if next == 0 {
-			return ""
-		}
-		at = next
-	}
-	if d.text.entries[at].kind != String {
-		return ""
-	}
-	return d.text.stringAt(at)
-}
-
 // Err returns ErrDuplicateKey, with the pointer of the object, if a visited object contains a member twice. Other
 // objects are not checked.
 func (d *Document) Err() error {
@@ -488,29 +373,6 @@ func (d *Document) Err() error {
 // Changed reports whether the document differs from the original. Edits that cancel each other are not a change.
 func (d *Document) Changed() bool {
 	return d != nil && d.root.differs()
-}
-
-// Kept reports whether the current value at a path of keys equals the original one. It creates no nodes for unedited
-// parts.
-func (d *Document) Kept(path ...string) bool {
-	n := &d.root
-	for _, key := range path {
-		if !n.replaced && (!n.edited || n.Kind() != Object) {
-			return true
-		}
-		var k *Node
-		if !n.replaced {
-			k = n.member(key)
-		}
-		if k == nil && !n.replaced {
-			return true // It neither exists nor existed: a removed value is still a member.
-		}
-		if k == nil || k.was == 0 || k.gone {
-			return d.Original().Find(path...).Equal(d.root.Find(path...))
-		}
-		n = k
-	}
-	return !n.differs()
 }
 
 // Edits returns the number of edits so far, including those that cancel each other. Writing an equal value is not an
@@ -557,19 +419,9 @@ func (d *Document) Release() {
 		return
 	}
 	arena, entries := d.arena, d.text.entries
-	for _, with := range arena.releases {
-		with.Release()
-	}
-	clear(arena.releases)
-	arena.releases = arena.releases[:0]
 	*d.text = text{}
 	*d = Document{}
 	arena.recycle(entries)
-}
-
-// ReleaseWith releases something together with the document that the node is part of.
-func (n *Node) ReleaseWith(with interface{ Release() }) {
-	n.doc.arena.releases = append(n.doc.arena.releases, with)
 }
 
 // appendToken appends one reference token of RFC 6901 with its slash.
@@ -590,15 +442,6 @@ func appendToken(dst []byte, key string) []byte {
 
 func appendIndex(dst []byte, i int) []byte {
 	return strconv.AppendInt(append(dst, '/'), int64(i), 10)
-}
-
-// Pointer returns the RFC 6901 pointer of the place in the document as it is now; "" for the root, and for a place
-// that was removed.
-func (n *Node) Pointer() string {
-	if n == nil || !n.alive() {
-		return ""
-	}
-	return string(n.appendPointer(nil))
 }
 
 func (n *Node) appendPointer(dst []byte) []byte {
@@ -748,9 +591,6 @@ func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 	if x >= endA || y >= endB {
 		return x >= endA && y >= endB
 	}
-	if b.count(j) <= manyMembers {
-		return equalFew(a, x, endA, b, y, endB)
-	}
 	rest := map[string]uint32{}
 	for ; y < endB; y = b.entries[y+1].next {
 		key := b.stringAt(y)
@@ -767,28 +607,6 @@ func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 		delete(rest, key)
 	}
 	return len(rest) == 0
-}
-
-// equalFew compares the remaining members of two objects without a map; the second has few members. It finds each
-// member once.
-func equalFew(a *text, x, endA uint32, b *text, y, endB uint32) bool {
-	var found uint64
-	left := 0
-	for c := y; c < endB; c = b.entries[c+1].next {
-		left++
-	}
-	for ; x < endA; x = a.entries[x+1].next {
-		c, bit := y, uint64(1)
-		for c < endB && !sameString(a, x, b, c) {
-			c, bit = b.entries[c+1].next, bit<<1
-		}
-		if c >= endB || found&bit != 0 || !equal(a, x+1, b, c+1) {
-			return false
-		}
-		found |= bit
-		left--
-	}
-	return left == 0
 }
 
 // snapshot returns the current value of a place as an entry of a text.

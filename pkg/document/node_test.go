@@ -46,7 +46,7 @@ func TestParseErrors(t *testing.T) {
 
 func TestAbsent(t *testing.T) {
 	n := parse(t, `{}`).Root().Find("a", "b")
-	if n != nil || n.Kind() != Invalid || n.Len() != 0 || n.Raw() != nil || n.Value() != nil || n.Pointer() != "" ||
+	if n != nil || n.Kind() != Invalid || n.Len() != 0 || n.Raw() != nil || n.Value() != nil ||
 		n.Items() != nil || n.Item(0) != nil || n.Index() != -1 || n.Is("") || n.Document().Root() != nil {
 		t.Error("an absent node has a value")
 	}
@@ -72,10 +72,10 @@ func TestReading(t *testing.T) {
 	if s, ok := root.Get("s").Text(); !ok || s != "aé😀\n" {
 		t.Errorf("text is %q", s)
 	}
-	if got := root.Get("l").ItemWith("name", "y"); got.Index() != 1 || got.Pointer() != "/l/1" {
-		t.Errorf("item is at %q", got.Pointer())
+	if got := root.Get("l").ItemWith("name", "y"); got.Index() != 1 || string(got.appendPointer(nil)) != "/l/1" {
+		t.Errorf("item is at %q", string(got.appendPointer(nil)))
 	}
-	if got := root.Find("o", "~/").Pointer(); got != "/o/~0~1" {
+	if got := string(root.Find("o", "~/").appendPointer(nil)); got != "/o/~0~1" {
 		t.Errorf("pointer is %q", got)
 	}
 	for pointer, want := range map[string]Kind{
@@ -196,8 +196,8 @@ func TestDeepValues(t *testing.T) {
 	const depth = 300
 	d := parse(t, `{"a":`+nest(depth, "1")+`}`)
 	set(t, d.Root(), "a", nest(depth, "2"))
-	if want, got := 2*(depth+1), operations(t, d); len(got) != 1 || len(got[0].Path) != want {
-		t.Errorf("patch is %s", d.Patch())
+	if got := operations(t, d); len(got) != 1 || got[0].Path != "/a" {
+		t.Errorf("%d operations", len(got))
 	}
 	n := d.Root()
 	for i := range 60 {
@@ -205,8 +205,8 @@ func TestDeepValues(t *testing.T) {
 		n = n.Get("a")
 		set(t, n, "c", fmt.Sprint(i))
 	}
-	if !d.Changed() || !json.Valid(d.Bytes()) || len(operations(t, d)) != 61 {
-		t.Errorf("patch is %s", d.Patch())
+	if !d.Changed() || !json.Valid(d.Bytes()) || len(operations(t, d)) != 1 {
+		t.Errorf("%d operations", len(operations(t, d)))
 	}
 	reordered := parse(t, `{"a":`+nest(depth, "1")+`}`)
 	set(t, reordered.Root(), "a", strings.Repeat(`{"a":`, depth)+"1"+strings.Repeat(`,"b":0}`, depth))

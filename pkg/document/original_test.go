@@ -11,26 +11,6 @@ import (
 	"testing"
 )
 
-// TestOriginalText checks that the original text is returned after edits, and an empty text for missing values and other
-// types.
-func TestOriginalText(t *testing.T) {
-	d, err := Parse([]byte(`{"a":{"b":"x","c\u0041":"y\n","d":1,"n":{"b":"no"}},"l":["x"]}`))
-	must(t, err)
-	_, err = d.Root().Get("a").Set("b", []byte(`"z"`))
-	must(t, err)
-	for path, want := range map[string]string{"a b": "x", "a cA": "y\n", "a d": "", "a": "", "a x": "", "l 0": "", "x y": "", "a b c": ""} {
-		if got := d.OriginalText(strings.Fields(path)...); got != want {
-			t.Errorf("%s is %q, not %q", path, got, want)
-		}
-	}
-	if got := d.Root().Get("a").Get("n").Document().OriginalText("b"); got != "no" {
-		t.Errorf("of a part: %q", got)
-	}
-	if got := (*Document)(nil).OriginalText("a"); got != "" {
-		t.Errorf("OriginalText of a nil document = %q, want nothing", got)
-	}
-}
-
 // TestDuplicateKeysAmongMany checks that a duplicate key is found anywhere, also with different escapes, and that
 // similar keys are not confused.
 func TestDuplicateKeysAmongMany(t *testing.T) {
@@ -56,33 +36,5 @@ func TestDuplicateKeysAmongMany(t *testing.T) {
 				t.Errorf("%s, with %d others: %t", name, many, got)
 			}
 		}
-	}
-}
-
-// TestArenaBytesDoNotOverlap checks that the bytes of one arena do not overlap, and that the next arena holds them in
-// one piece.
-func TestArenaBytesDoNotOverlap(t *testing.T) {
-	var s scratch
-	for round := range 3 {
-		var taken [][]byte
-		for i := range 20 {
-			b := s.take(100 + i)
-			taken = append(taken, append(b, strings.Repeat(string(rune('a'+i)), cap(b))...))
-		}
-		for i, b := range taken {
-			if string(b) != strings.Repeat(string(rune('a'+i)), 100+i) {
-				t.Fatalf("round %d: piece %d was written over", round, i)
-			}
-		}
-		pieces := s.total
-		s.reset()
-		if len(s.buffer) < pieces || s.taken != 0 || strings.Trim(string(s.buffer), "\x00") != "" {
-			t.Errorf("round %d: %d bytes are left of %d, or not cleared", round, len(s.buffer), pieces)
-		}
-	}
-	s.take(maxScratch + 1)
-	s.reset()
-	if len(s.buffer) > maxScratch+1 {
-		t.Errorf("the scratch buffer has %d bytes, want at most maxScratch", len(s.buffer))
 	}
 }

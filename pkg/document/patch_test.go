@@ -131,23 +131,23 @@ func TestPatch(t *testing.T) {
 			patch: `[{"op":"remove","path":"/1"}]`, want: `["a","c","d"]`,
 		},
 		{
-			name: "an item in the place of another is a replacement", in: `["a","b","c"]`,
+			name: "an item in the place of another", in: `["a","b","c"]`,
 			edit: func(t *testing.T, root *Node) {
 				root.RemoveItem(1)
 				insert(t, root, 1, `"x"`)
 			},
-			patch: `[{"op":"replace","path":"/1","value":"x"}]`, want: `["a","x","c"]`,
+			patch: `[{"op":"remove","path":"/1"},{"op":"add","path":"/1","value":"x"}]`, want: `["a","x","c"]`,
 		},
 		{
-			name: "a list replaced as a whole changes where it differs", in: `{"l":[1,2,3,4,5]}`,
+			name: "a list replaced as a whole", in: `{"l":[1,2,3,4,5]}`,
 			edit:  func(t *testing.T, root *Node) { set(t, root, "l", `[1,3,9,5,6]`) },
-			patch: `[{"op":"remove","path":"/l/1"},{"op":"add","path":"/l/4","value":6},{"op":"replace","path":"/l/2","value":9}]`,
+			patch: `[{"op":"replace","path":"/l","value":[1,3,9,5,6]}]`,
 			want:  `{"l":[1,3,9,5,6]}`,
 		},
 		{
-			name: "an object replaced as a whole changes where it differs", in: `{"o":{"a":1,"b":{"c":2},"d":3}}`,
+			name: "an object replaced as a whole", in: `{"o":{"a":1,"b":{"c":2},"d":3}}`,
 			edit:  func(t *testing.T, root *Node) { set(t, root, "o", `{"b":{"c":4},"a":1,"e":5}`) },
-			patch: `[{"op":"remove","path":"/o/d"},{"op":"replace","path":"/o/b/c","value":4},{"op":"add","path":"/o/e","value":5}]`,
+			patch: `[{"op":"replace","path":"/o","value":{"b":{"c":4},"a":1,"e":5}}]`,
 			want:  `{"o":{"b":{"c":4},"a":1,"e":5}}`,
 		},
 		{
@@ -161,7 +161,7 @@ func TestPatch(t *testing.T) {
 				root.Remove("a")
 				set(t, root, "a", `{"x":2}`)
 			},
-			patch: `[{"op":"replace","path":"/a/x","value":2}]`, want: `{"a":{"x":2},"b":2}`,
+			patch: `[{"op":"replace","path":"/a","value":{"x":2}}]`, want: `{"a":{"x":2},"b":2}`,
 		},
 		{
 			name: "the last items go", in: `{"l": [ 1 , 2 ], "o": { "a": 1 }}`,

@@ -6,16 +6,14 @@ package document
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"strings"
 	"sync"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -42,12 +40,7 @@ func (t *text) bytesAt(at uint32) []byte {
 
 // stringAt decodes a string entry.
 func (t *text) stringAt(at uint32) string {
-	e := &t.entries[at]
-	body := t.raw[e.start+1 : e.end-1]
-	if e.plain {
-		return string(body)
-	}
-	return unquote(body)
+	return string(t.textAt(at))
 }
 
 // textAt works like stringAt without copying strings that have no escapes.
@@ -57,28 +50,12 @@ func (t *text) textAt(at uint32) []byte {
 	if e.plain {
 		return body
 	}
-	return []byte(unquote(body))
-}
-
-// writeString writes a string entry, decoded.
-func (t *text) writeString(to *strings.Builder, at uint32) {
-	e := &t.entries[at]
-	body := t.raw[e.start+1 : e.end-1]
-	if e.plain {
-		to.Write(body)
-	} else {
-		to.WriteString(unquote(body))
-	}
+	return []byte(unquote(t.bytesAt(at)))
 }
 
 // stringIs compares a string entry with s, without decoding it if it is plain.
 func (t *text) stringIs(at uint32, s string) bool {
-	e := &t.entries[at]
-	body := t.raw[e.start+1 : e.end-1]
-	if e.plain {
-		return string(body) == s
-	}
-	return unquote(body) == s
+	return string(t.textAt(at)) == s
 }
 
 // sameString compares two string entries. Keys of one object often begin alike and seldom end alike, so it first
@@ -86,7 +63,7 @@ func (t *text) stringIs(at uint32, s string) bool {
 func sameString(a *text, i uint32, b *text, j uint32) bool {
 	x, y := &a.entries[i], &b.entries[j]
 	if !x.plain || !y.plain {
-		return sameUnquoted(a.raw[x.start+1:x.end-1], b.raw[y.start+1:y.end-1])
+		return bytes.Equal(a.bytesAt(i), b.bytesAt(j)) || unquote(a.bytesAt(i)) == unquote(b.bytesAt(j))
 	}
 	length := x.end - x.start
 	return length == y.end-y.start && (length < 3 || a.raw[x.end-2] == b.raw[y.end-2]) &&
@@ -391,7 +368,7 @@ func (s *scanner) escape(i int) int {
 			return s.fail(i)
 		}
 		for _, c := range s.raw[i+2 : i+6] {
-			if hex(c) < 0 {
+			if strings.IndexByte("0123456789abcdefABCDEF", c) < 0 {
 				return s.fail(i)
 			}
 		}
@@ -446,238 +423,18 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// unquote decodes the inside of a valid JSON string as encoding/json does: a surrogate without its partner and invalid
-// UTF-8 become U+FFFD. It copies the text between two escapes at once.
-func unquote(body []byte) string {
-	var out strings.Builder
-	out.Grow(len(body))
-	for len(body) > 0 {
-		run := bytes.IndexByte(body, '\\')
-		if run < 0 {
-			run = len(body)
-		}
-		writeValid(&out, body[:run])
-		if body = body[run:]; len(body) > 0 {
-			body = body[writeEscape(&out, body):]
-		}
-	}
-	return out.String()
-}
-
-// writeValid writes bytes, U+FFFD for each that is not part of UTF-8.
-func writeValid(out *strings.Builder, run []byte) {
-	if utf8.Valid(run) {
-		out.Write(run)
-		return
-	}
-	for len(run) > 0 {
-		r, size := utf8.DecodeRune(run)
-		out.WriteRune(r)
-		run = run[size:]
-	}
-}
-
-// writeEscape decodes the escape sequence at the beginning of body, and returns its length.
-func writeEscape(out *strings.Builder, body []byte) int {
-	if body[1] != 'u' {
-		out.WriteByte(unescape(body[1]))
-		return 2
-	}
-	r, size := rune16(body), 6
-	if utf16.IsSurrogate(r) {
-		if r = utf16.DecodeRune(r, rune16(body[6:])); r != utf8.RuneError {
-			size = 12
-		}
-	}
-	out.WriteRune(r)
-	return size
-}
-
-// sameUnquoted compares the insides of two valid JSON strings after decoding as by unquote. After the equal prefix it
-// compares letters while both are ASCII, which is the usual case.
-func sameUnquoted(a, b []byte) bool {
-	alike := wholeLetters(a[:commonPrefix(a, b)])
-	x, y := a[alike:], b[alike:]
-	for len(x) > 0 && len(y) > 0 {
-		c, i := letter(x)
-		d, j := letter(y)
-		if i == 0 || j == 0 {
-			return unquote(a) == unquote(b)
-		}
-		if c != d {
-			return false
-		}
-		x, y = x[i:], y[j:]
-	}
-	return len(x) == len(y)
-}
-
-// commonPrefix returns the number of bytes that two texts begin with alike; it takes eight at a time.
-func commonPrefix(a, b []byte) int {
-	i, end := 0, min(len(a), len(b))
-	for ; i+8 <= end; i += 8 {
-		if differ := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); differ != 0 {
-			return i + bits.TrailingZeros64(differ)/8
-		}
-	}
-	for i < end && a[i] == b[i] {
-		i++
-	}
-	return i
-}
-
-// wholeLetters returns the length of a text without the escape sequence that it may end in the middle of.
-func wholeLetters(body []byte) int {
-	const longest = len(`\u0000`)
-	from := max(0, len(body)-longest+1)
-	at := from + bytes.LastIndexByte(body[from:], '\\')
-	if at < from {
-		return len(body)
-	}
-	first := at
-	for first > 0 && body[first-1] == '\\' {
-		first--
-	}
-	length := 2
-	if at+1 < len(body) && body[at+1] == 'u' {
-		length = longest
-	}
-	if (at-first)%2 == 1 || at+length <= len(body) {
-		return len(body) // The backslash at the end of the row is escaped, or its sequence is whole.
-	}
-	return at
-}
-
-// letter reads the ASCII character at the beginning of body and returns the number of bytes that it takes; 0 for any
-// other.
-func letter(body []byte) (byte, int) {
-	c := body[0]
-	switch {
-	case c >= utf8.RuneSelf:
-		return 0, 0
-	case c != '\\':
-		return c, 1
-	case body[1] != 'u':
-		return unescape(body[1]), 2
-	}
-	if r := rune16(body); r < utf8.RuneSelf {
-		return byte(r), 6
-	}
-	return 0, 0
-}
-
-// rune16 parses an escape of four hexadecimal digits, or returns U+FFFD.
-func rune16(body []byte) rune {
-	if len(body) < 6 || body[0] != '\\' || body[1] != 'u' {
-		return utf8.RuneError
-	}
-	var r rune
-	for _, c := range body[2:6] {
-		r = r<<4 | rune(hex(c))
-	}
-	return r
-}
-
-func unescape(c byte) byte {
-	switch c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	default:
-		return c
-	}
-}
-
-// hex returns the value of a hexadecimal digit, or -1.
-func hex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	default:
-		return -1
-	}
-}
-
-// AppendBase64 appends src as base64.StdEncoding writes it, six bytes at a time and two letters from a table, in less
-// than half of its time.
-func AppendBase64(dst, src []byte) []byte {
-	size := base64.StdEncoding.EncodedLen(len(src))
-	dst = slices.Grow(dst, size)
-	out := dst[len(dst) : len(dst)+size]
-	encodeBase64(out, src)
-	return dst[:len(dst)+size]
-}
-
-// letterPairs are the two letters of each 12 bits, the first one in the lower byte.
-var letterPairs = func() (pairs [1 << 12]uint16) {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	for i := range pairs {
-		pairs[i] = uint16(letters[i>>6]) | uint16(letters[i&63])<<8
-	}
-	return pairs
-}()
-
-// encodeBase64 writes src to dst, which is as long as it takes.
-func encodeBase64(dst, src []byte) {
-	for len(src) >= 8 && len(dst) >= 8 { // Of eight bytes, six are taken.
-		x := binary.BigEndian.Uint64(src)
-		binary.LittleEndian.PutUint64(dst, uint64(letterPairs[x>>52])|uint64(letterPairs[x>>40&0xfff])<<16|
-			uint64(letterPairs[x>>28&0xfff])<<32|uint64(letterPairs[x>>16&0xfff])<<48)
-		src, dst = src[6:], dst[8:]
-	}
-	base64.StdEncoding.Encode(dst, src)
-}
-
-// arena is the memory of a document and its sub-documents: the index, nodes, lists of children, and values that edits
-// add. Releasing a document makes its arena available to the next one.
-type arena struct {
-	entries   []entry
-	index     slab[entry] // of short values
-	documents slab[Document]
-	texts     slab[text]
-	nodes     slab[Node]
-	lists     slab[*Node]
-	bytes     scratch
-	releases  []interface{ Release() }
-}
-
-// scratch allocates bytes for texts that are written or decoded temporarily. A reused arena has one buffer of the size
-// that was allocated before.
-type scratch struct {
-	buffer       []byte
-	taken, total int
-}
-
-// take returns an empty list that can grow to n bytes.
-func (s *scratch) take(n int) []byte {
-	if len(s.buffer)-s.taken < n {
-		s.buffer, s.taken = make([]byte, n), 0
-	}
-	out := s.buffer[s.taken : s.taken : s.taken+n]
-	s.taken += n
-	s.total += n
+// unquote decodes a valid JSON string. A surrogate without its partner and invalid UTF-8 become U+FFFD.
+func unquote(raw []byte) string {
+	var out string
+	_ = json.Unmarshal(raw, &out) // a valid string can always be decoded
 	return out
 }
 
-// reset makes all items available again.
-func (s *scratch) reset() {
-	if s.total > len(s.buffer) && s.total <= maxScratch {
-		s.buffer = make([]byte, s.total+s.total/8)
-	} else {
-		clear(s.buffer[:s.taken])
-	}
-	s.taken, s.total = 0, 0
+// arena is the memory of a document and its sub-documents: the index, nodes and lists of children. Releasing a document makes its arena available to the next one.
+type arena struct {
+	entries []entry
+	nodes   slab[Node]
+	lists   slab[*Node]
 }
 
 // slab hands out its items in pieces. A larger one replaces a full slab.
@@ -704,12 +461,11 @@ func (s *slab[T]) reset() {
 }
 
 // Limits of the buffers kept for the next document: neither those of a short text, which would have to grow for a long
-// one, nor more entries (16 bytes each), nodes and parts of texts (about 100 bytes each) than these.
+// one, nor more entries (16 bytes each) and nodes (about 100 bytes each) than these.
 const (
 	minPooled      = 1 << 7
 	maxPooled      = 1 << 18
 	maxPooledNodes = 1 << 14
-	maxScratch     = 1 << 18
 )
 
 var arenas = sync.Pool{New: func() any { return new(arena) }}
@@ -732,17 +488,12 @@ func takeArena(length int) *arena {
 
 // recycle returns the arena to the pool for the next document, with the grown index.
 func (r *arena) recycle(entries []entry) {
-	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items))
-	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
+	if cap(entries) < minPooled || cap(entries) > maxPooled || max(len(r.nodes.items), len(r.lists.items)) > maxPooledNodes {
 		return
 	}
 	r.entries = entries[:0]
-	r.index.reset()
-	r.documents.reset()
-	r.texts.reset()
 	r.nodes.reset()
 	r.lists.reset()
-	r.bytes.reset()
 	arenas.Put(r)
 }
 

@@ -54,7 +54,7 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 	spec := d.Root().Get("spec")
 	unit := spec.Get("units").ItemWith("name", "kubelet.service").Get("content")
 	text, _ := unit.Text()
-	if err := unit.ReplaceText(strings.Replace(text, "--v=2", fmt.Sprintf("%s%09d", level, number), 1)); err != nil {
+	if err := unit.Replace(document.Quote(strings.Replace(text, "--v=2", fmt.Sprintf("%s%09d", level, number), 1))); err != nil {
 		return nil, err
 	}
 	content, err := document.ContentOf(spec.Get("files").ItemWith("path",

@@ -242,9 +242,12 @@ func (s *kubeletService) commands() []definition {
 }
 
 // environmentOptions are the options of units and of systemd's configuration that set or remove variables.
-var environmentOptions = []struct{ section, option string }{
-	{"Service", "Environment"}, {"Service", "UnsetEnvironment"}, {"Service", "PassEnvironment"},
-	{"Manager", "DefaultEnvironment"}, {"Manager", "ManagerEnvironment"},
+var environmentOptions = []struct {
+	section, option string
+	assigns         bool // words without a value mean nothing
+}{
+	{"Service", "Environment", true}, {"Service", "UnsetEnvironment", false}, {"Service", "PassEnvironment", false},
+	{"Manager", "DefaultEnvironment", true}, {"Manager", "ManagerEnvironment", true},
 }
 
 // assignments returns the definitions that may set or remove one of the variables, and the environment files with
@@ -257,12 +260,13 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 		for _, o := range environmentOptions {
 			for _, value := range s.parts[file].Values(o.section, o.option) {
 				words, err := systemd.Words(value)
-				if err != nil || value == "" {
-					words = []string{"%" + value} // it takes the other assignments back, or is not understood
+				if err != nil || value == "" { // it is not understood, or takes the other assignments back
+					known = append(known, definition{file, o.option + "=" + value})
 				}
 				for _, word := range words {
+					name, _, assigned := strings.Cut(word, "=")
 					// A name with a specifier may become any name.
-					if name, _, _ := strings.Cut(word, "="); slices.Contains(variables, name) || strings.Contains(name, "%") {
+					if (assigned || !o.assigns) && (slices.Contains(variables, name) || strings.Contains(name, "%")) {
 						known = append(known, definition{file, o.option + "=" + word})
 					}
 				}

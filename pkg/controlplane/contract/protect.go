@@ -74,28 +74,33 @@ func protectIdentity(d *document.Document) error {
 		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
 		{"metadata", "ownerReferences"}, {"spec", "selector"}, {"spec", "purpose"}, {"spec", "type"},
 	} {
-		if !d.Kept(path...) {
+		if !kept(d, path...) {
 			return broken(identity, "%s changed", strings.Join(path, "."))
 		}
 	}
 	for key := range d.Root().Find("spec", "selector", "matchLabels").Members() {
-		if !d.Kept("spec", "template", "metadata", "labels", key) {
+		if !kept(d, "spec", "template", "metadata", "labels", key) {
 			return broken(identity, "the pod label %s, which the selector uses, changed", key)
 		}
 	}
 	for _, key := range keptLabels {
-		if !d.Kept("spec", "template", "metadata", "labels", key) || !d.Kept("metadata", "labels", key) {
+		if !kept(d, "spec", "template", "metadata", "labels", key) || !kept(d, "metadata", "labels", key) {
 			return broken(identity, "the label %s changed", key)
 		}
 	}
 	return nil
 }
 
+// kept reports whether the value at a path of keys equals the original one.
+func kept(d *document.Document, path ...string) bool {
+	return d.Original().Find(path...).Equal(d.Root().Find(path...))
+}
+
 // protectFlags compares the flags of the component's own container that are reserved or locked.
 func protectFlags(o *target.Object, g Generation, was, is *document.Node, exempt Exemption) error {
 	t := o.Target
 	locked := t.Component == "kube-apiserver" && (g == Today || managed(o.Document.Original()))
-	changed, err := changedFlags(o, was, is)
+	changed, err := changedFlags(was, is)
 	if err != nil {
 		return fmt.Errorf("%w: the command line of container %q: %w", target.ErrNested, t.Container, err)
 	}
@@ -103,10 +108,7 @@ func protectFlags(o *target.Object, g Generation, was, is *document.Node, exempt
 }
 
 // changedFlags returns the names of the flags of the component's own container that have other values than before.
-func changedFlags(o *target.Object, was, is *document.Node) ([]string, error) {
-	if changed, ok := o.ChangedFlags(o.Target.Container, was, is); ok {
-		return changed, nil
-	}
+func changedFlags(was, is *document.Node) ([]string, error) {
 	before, err := commandline.CommandLineOf(was)
 	if err != nil {
 		return nil, err

@@ -226,7 +226,7 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 	if present == nil {
 		return addFile(o, a.Path, withMember(raw, "path", a.Path))
 	}
-	wanted, err := present.Parse(raw)
+	wanted, err := document.Parse(raw)
 	if err != nil {
 		return err
 	}

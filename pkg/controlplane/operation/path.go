@@ -328,7 +328,7 @@ func mergeByIndex(node, wanted *document.Node) error {
 
 // mergeMember merges raw JSON into a member of an object, which it makes where there is none.
 func mergeMember(parent *document.Node, member string, raw []byte) error {
-	wanted, err := parent.Parse(raw)
+	wanted, err := document.Parse(raw)
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func mergeMember(parent *document.Node, member string, raw []byte) error {
 
 // mergeNamed merges an object into the item of a list that has the same key, or appends it.
 func mergeNamed(parent *document.Node, member, key, name string, raw []byte) error {
-	wanted, err := parent.Parse(raw)
+	wanted, err := document.Parse(raw)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (u *used) addStep(root *document.Node, step Reference) error {
 	if step.Value.JSON == nil {
 		return nil
 	}
-	value, err := root.Parse(step.Value.JSON)
+	value, err := document.Parse(step.Value.JSON)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func keepStorage(o *target.Object, field string) error {
 // writeStorage writes a field as JSON. It keeps an equal quantity in another notation.
 func writeStorage(o *target.Object, field string, wanted []byte) error {
 	if present := storageNode(o, o.Document.Root(), field); field == storageCapacity && present != nil {
-		if parsed, err := present.Parse(wanted); err == nil && equalQuantities(text(present), text(parsed.Root())) {
+		if parsed, err := document.Parse(wanted); err == nil && equalQuantities(text(present), text(parsed.Root())) {
 			return nil
 		}
 	}

@@ -169,7 +169,7 @@ func setVolume(o *target.Object, name string, raw []byte) error {
 	if spec == nil {
 		return nested(errNoPodTemplate, "spec.template.spec")
 	}
-	wanted, err := spec.Parse(raw)
+	wanted, err := document.Parse(raw)
 	if err != nil {
 		return err
 	}

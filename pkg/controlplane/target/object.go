@@ -129,15 +129,6 @@ func (o *Object) CommandLine(container string) (Flags, error) {
 	return line, nil
 }
 
-// ChangedFlags returns the names of the flags of a container that differ between the original and the current document.
-// It returns false if the changes were not made through CommandLine.
-func (o *Object) ChangedFlags(name string, was, is *document.Node) ([]string, bool) {
-	if line, ok := o.commandLines[name]; ok {
-		return line.Changed(was, is)
-	}
-	return nil, false
-}
-
 // ForgetCommandLines must be called after containers were edited in another way than through CommandLine.
 func (o *Object) ForgetCommandLines() { o.commandLines = nil }
 
@@ -374,7 +365,7 @@ func (o *Object) Flush() error {
 		if u.unit.Edits() == u.edits {
 			continue
 		}
-		if err := u.node.ReplaceText(u.unit.Text()); err != nil {
+		if err := u.node.Replace(document.Quote(u.unit.Text())); err != nil {
 			return fmt.Errorf("writing unit %s: %w", u.name, err)
 		}
 		u.flushed(o, u.unit.Edits())
@@ -394,12 +385,12 @@ type KubeletTexts struct{ Unit, Configuration []byte }
 
 // KubeletEdit is the result of editing the two texts, for objects with the same texts.
 type KubeletEdit struct {
-	// unit and data are the strings of the unit's content and of the file's data; without one, the text stayed as it was.
-	unit, data document.Literal
+	// unit and data are the unit's content and the file's data as JSON; nil if the text stayed as it was.
+	unit, data []byte
 }
 
 // Bytes returns the length of the texts.
-func (e KubeletEdit) Bytes() int { return len(e.unit.Raw()) + len(e.data.Raw()) }
+func (e KubeletEdit) Bytes() int { return len(e.unit) + len(e.data) }
 
 // KubeletTexts returns the texts of the object after Flush, the configuration only on request. It parses only the nodes
 // that reading the texts would parse.
@@ -423,10 +414,12 @@ func (o *Object) kubeletInline() *document.Node {
 // the texts were taken. It returns false if the texts were changed in another way.
 func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	var edit KubeletEdit
-	if now, ok := o.kubeletUnit().Literal(); !ok || since.Unit == nil {
+	unit := o.kubeletUnit()
+	if unit.Kind() != document.String || since.Unit == nil {
 		return edit, false
-	} else if !bytes.Equal(now.Raw(), since.Unit) {
-		edit.unit = now.Clone()
+	}
+	if !bytes.Equal(unit.Raw(), since.Unit) {
+		edit.unit = bytes.Clone(unit.Raw())
 	}
 	if since.Configuration == nil {
 		return edit, true
@@ -435,22 +428,22 @@ func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	if bytes.Equal(inline.Raw(), since.Configuration) {
 		return edit, true
 	}
-	data, ok := inline.Get("data").Literal()
-	edit.data = data.Clone()
-	return edit, ok
+	data := inline.Get("data")
+	edit.data = bytes.Clone(data.Raw())
+	return edit, data.Kind() == document.String
 }
 
 // EditKubelet applies an edit to an object with the same original texts. It fails if the object cannot be edited there.
 func (o *Object) EditKubelet(edit KubeletEdit) error {
-	if edit.data.Raw() != nil {
-		if err := o.kubeletInline().Get("data").ReplaceLiteral(edit.data); err != nil {
+	if edit.data != nil {
+		if err := o.kubeletInline().Get("data").Replace(edit.data); err != nil {
 			return fmt.Errorf("writing file %s: %w", KubeletConfigurationPath, err)
 		}
 	}
-	if edit.unit.Raw() == nil {
+	if edit.unit == nil {
 		return nil
 	}
-	if err := o.kubeletUnit().ReplaceLiteral(edit.unit); err != nil {
+	if err := o.kubeletUnit().Replace(edit.unit); err != nil {
 		return fmt.Errorf("writing unit %s: %w", KubeletUnit, err)
 	}
 	return nil

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strconv"
 
@@ -110,7 +111,7 @@ func appendAllowed(out []byte, uid string) []byte {
 func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
 	out = document.AppendQuoted(append(out, responseHead...), uid)
 	out = append(out, `,"allowed":true,"patchType":"JSONPatch","patch":"`...)
-	out = document.AppendBase64(out, result.Patch)
+	out = base64.StdEncoding.AppendEncode(out, result.Patch)
 	out = append(out, `","auditAnnotations":`...)
 	return append(appendAudit(out, result), "}}\n"...)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -23,9 +22,7 @@ type CommandLine struct {
 	FlagList
 
 	container *document.Node
-	spare     Words // room for the next plan
-	version   int   // of the document when it was read
-	first     bool  // nothing had edited it before it was read
+	version   int // of the document when it was read
 }
 
 // CommandLineOf reads the command line of a container, an object with command and args. Both may be absent. The error
@@ -34,44 +31,12 @@ func CommandLineOf(container *document.Node) (*CommandLine, error) {
 	if container.Kind() != document.Object {
 		return nil, fmt.Errorf("reading a command line: %w", document.ErrKind)
 	}
-	c := lines.Get().(*CommandLine)
-	c.container = container
-	container.ReleaseWith(c)
+	c := &CommandLine{container: container}
+	c.FlagList = NewFlagList(c.readAgain, c.apply)
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading a command line: %w", err)
 	}
-	c.first = !slices.ContainsFunc(lists[:], func(list string) bool { return container.IsTouched(list) })
-	c.initial = append(c.initial[:0], c.Flags...)
 	return c, nil
-}
-
-// lines are command lines of documents that were released; their words are used again.
-var lines = sync.Pool{New: func() any {
-	c := &CommandLine{}
-	c.FlagList = NewFlagList(c.readAgain, c.apply)
-	return c
-}}
-
-// Release gives the words to the next command line. A document does it when it is released itself.
-func (c *CommandLine) Release() {
-	for _, words := range []*Words{&c.Words, &c.spare} {
-		clear(words.Tokens[:cap(words.Tokens)])
-		clear(words.Flags[:cap(words.Flags)])
-		*words = Words{Tokens: words.Tokens[:0], Flags: words.Flags[:0]}
-	}
-	clear(c.initial[:cap(c.initial)])
-	c.initial, c.container, c.version, c.first = c.initial[:0], nil, 0, false
-	lines.Put(c)
-}
-
-// Changed returns the differences between a container in the document's original, was, and in its root, is. It returns
-// false if they are unknown: the command line was read from another container, or after an edit of it.
-func (c *CommandLine) Changed(was, is *document.Node) ([]string, bool) {
-	if !c.first || is != c.container || !is.Replaces(was) {
-		return nil, false
-	}
-	names, err := c.changed()
-	return names, err == nil
 }
 
 // Program returns the elements before the first flag.
@@ -121,22 +86,18 @@ func (c *CommandLine) apply(what, name string, wanted []Want) error {
 	if slices.EqualFunc(wanted, p.Found, Want.Holds) {
 		return nil
 	}
-	p.Tokens = append(slices.Grow(c.spare.Tokens[:0], len(c.Tokens)+len(wanted)), c.Tokens...)
+	p.Tokens = slices.Clone(c.Tokens)
 	p.Make(name, wanted)
-	left := p.Tokens
-	if p.Shorter {
-		left = slices.DeleteFunc(slices.Clone(p.Tokens), func(t Token) bool { return t.State == Dropped })
-	}
-	next := Words{Tokens: left}
-	next.Flags, next.End = ParseFlags(slices.Grow(c.spare.Flags[:0], len(c.Flags)+len(wanted)), left)
+	left := slices.DeleteFunc(slices.Clone(p.Tokens), func(t Token) bool { return t.State == Dropped })
+	next := Words{Tokens: renumber(left)}
+	next.Flags, next.End = ParseFlags(left)
 	if !p.Keeps(c.Flags, next.Flags, wanted) {
 		return fail(ErrAmbiguous)
 	}
 	if err := c.write(p.Tokens); err != nil {
 		return fail(err)
 	}
-	next.Tokens = renumber(left)
-	c.Words, c.spare = next, c.Words
+	c.Words = next
 	c.version = c.container.Version()
 	return nil
 }
@@ -161,12 +122,11 @@ func Writable(name string, wanted []Want) bool {
 
 // Plan is a list of tokens during an edit.
 type Plan struct {
-	Tokens  []Token
-	End     int // where new flags go
-	Name    string
-	Found   []Flag // the occurrences
-	Shorter bool   // a token was dropped
-	list    uint8  // of new flags
+	Tokens []Token
+	End    int // where new flags go
+	Name   string
+	Found  []Flag // the occurrences
+	list   uint8  // of new flags
 }
 
 // Make edits occurrences in place. If some are surplus, those at the head and the tail that are right already stay.
@@ -205,7 +165,7 @@ func (p *Plan) write(f Flag, w Want) {
 	}
 	p.Tokens[f.At].rewrite(spelled)
 	if f.Form == Spaced {
-		p.Shorter, p.Tokens[f.At+1].State = true, Dropped
+		p.Tokens[f.At+1].State = Dropped
 	}
 }
 
@@ -216,7 +176,7 @@ func (t *Token) rewrite(text string) {
 }
 
 func (p *Plan) drop(f Flag) {
-	p.Shorter, p.Tokens[f.At].State = true, Dropped
+	p.Tokens[f.At].State = Dropped
 	if f.Form == Spaced {
 		p.Tokens[f.At+1].State = Dropped
 	}
@@ -303,12 +263,7 @@ func (c *CommandLine) write(tokens []Token) error {
 
 // read takes the elements of both lists from the document.
 func (c *CommandLine) read() error {
-	const spare = 4 // for flags to come
-	count := spare
-	for _, list := range lists {
-		count += c.container.Get(list).Len()
-	}
-	c.Tokens = slices.Grow(c.Tokens[:0], count)
+	c.Tokens = nil
 	for list := range lists {
 		if err := c.readList(uint8(list)); err != nil {
 			return err
@@ -317,7 +272,7 @@ func (c *CommandLine) read() error {
 	if RunsShell(c.Tokens) {
 		return ErrShell
 	}
-	c.Flags, c.End = ParseFlags(slices.Grow(c.Flags[:0], count), c.Tokens)
+	c.Flags, c.End = ParseFlags(c.Tokens)
 	c.version = c.container.Version()
 	return nil
 }
@@ -332,12 +287,12 @@ func (c *CommandLine) readList(list uint8) error {
 	default:
 		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
 	}
-	first := len(c.Tokens)
-	for text, kind := range elements.Texts {
-		if kind != document.String {
-			return fmt.Errorf("element %d of %s is a %s: %w", len(c.Tokens)-first, lists[list], kind, ErrNotString)
+	for i, element := range elements.Items() {
+		text, ok := element.Text()
+		if !ok {
+			return fmt.Errorf("element %d of %s is a %s: %w", i, lists[list], element.Kind(), ErrNotString)
 		}
-		c.Tokens = append(c.Tokens, Token{Text: text, list: list, Index: int32(len(c.Tokens) - first)})
+		c.Tokens = append(c.Tokens, Token{Text: text, list: list, Index: int32(i)})
 	}
 	return nil
 }

@@ -69,12 +69,12 @@ type Flag struct {
 	At          int // the token of the name
 }
 
-// ParseFlags appends the flags of a command line to dst, and returns where they end.
-func ParseFlags(dst []Flag, tokens []Token) ([]Flag, int) {
+// ParseFlags returns the flags of a command line, and where they end.
+func ParseFlags(tokens []Token) (flags []Flag, end int) {
 	for i := ProgramEnd(tokens); i < len(tokens); i++ {
 		text := tokens[i].Text
 		if text == "--" {
-			return dst, i
+			return flags, i
 		}
 		body, ok := flagBody(text)
 		if !ok {
@@ -90,50 +90,9 @@ func ParseFlags(dst []Flag, tokens []Token) ([]Flag, int) {
 				f.Value, f.Form = tokens[i].Text, Spaced
 			}
 		}
-		dst = append(dst, f)
+		flags = append(flags, f)
 	}
-	return dst, len(tokens)
-}
-
-// valuesOf returns the values of all occurrences of a flag.
-func valuesOf(flags []Flag, name string) []string {
-	var out []string
-	for i := range flags {
-		if flags[i].Name == name {
-			out = append(out, flags[i].Value)
-		}
-	}
-	return out
-}
-
-// Differences returns the names of the flags with different values in two lists. Flags at the same position from the
-// start or from the end are compared one by one, so that the usual few edits take one pass.
-func Differences(before, after []Flag) []string {
-	a, b := before, after
-	var out []string
-	for len(a) > 0 && len(b) > 0 && a[0].Name == b[0].Name {
-		if a[0].Value != b[0].Value {
-			out = append(out, a[0].Name)
-		}
-		a, b = a[1:], b[1:]
-	}
-	tail := 0
-	for tail < min(len(a), len(b)) && a[len(a)-1-tail].Name == b[len(b)-1-tail].Name {
-		tail++
-	}
-	for _, middle := range [][]Flag{a[:len(a)-tail], b[:len(b)-tail]} {
-		for _, f := range middle {
-			if !slices.Equal(valuesOf(before, f.Name), valuesOf(after, f.Name)) {
-				out = append(out, f.Name)
-			}
-		}
-	}
-	for a, b = a[len(a)-tail:], b[len(b)-tail:]; len(a) > 0; a, b = a[1:], b[1:] {
-		if a[0].Value != b[0].Value {
-			out = append(out, a[0].Name)
-		}
-	}
-	return out
+	return flags, len(tokens)
 }
 
 // flagBody returns an element without its dashes, false if it is no flag.
@@ -202,7 +161,6 @@ func Normalize(name string) string {
 type FlagList struct {
 	Words
 
-	initial []Flag // the flags as they were read first
 	refresh func() error
 	edit    func(what, name string, wanted []Want) error
 }
@@ -225,7 +183,14 @@ func (l *FlagList) Values(name string) []string {
 	if l.refresh() != nil {
 		return nil
 	}
-	return valuesOf(l.Flags, Normalize(name))
+	name = Normalize(name)
+	var out []string
+	for _, f := range l.Flags {
+		if f.Name == name {
+			out = append(out, f.Value)
+		}
+	}
+	return out
 }
 
 // Has reports whether the list contains a flag.
@@ -251,31 +216,35 @@ func (l *FlagList) Names() []string {
 		return nil
 	}
 	var out []string
-	seen := make(map[string]bool, len(l.Flags))
-	for i := range l.Flags {
-		if name := l.Flags[i].Name; !seen[name] {
-			seen[name] = true
-			out = append(out, name)
+	for _, f := range l.Flags {
+		if !slices.Contains(out, f.Name) {
+			out = append(out, f.Name)
 		}
 	}
 	return out
 }
 
-// Differences returns the names of the flags with different values in another list, in their order in the two; a name
-// may occur twice.
+// Differences returns the names of the flags with different values in another list, in their order in the two.
 func (l *FlagList) Differences(other *FlagList) []string {
 	if l.refresh() != nil || other.refresh() != nil {
 		return nil
 	}
-	return Differences(l.Flags, other.Flags)
+	before, after := valuesByName(l.Flags), valuesByName(other.Flags)
+	var out []string
+	for _, f := range slices.Concat(l.Flags, other.Flags) {
+		if !slices.Equal(before[f.Name], after[f.Name]) && !slices.Contains(out, f.Name) {
+			out = append(out, f.Name)
+		}
+	}
+	return out
 }
 
-// changed returns the differences from the original flags.
-func (l *FlagList) changed() ([]string, error) {
-	if err := l.refresh(); err != nil {
-		return nil, err
+func valuesByName(flags []Flag) map[string][]string {
+	values := make(map[string][]string, len(flags))
+	for _, f := range flags {
+		values[f.Name] = append(values[f.Name], f.Value)
 	}
-	return Differences(l.initial, l.Flags), nil
+	return values
 }
 
 // Set sets the values of a flag, one for each occurrence. Existing occurrences are edited in place and keep their form,

@@ -89,42 +89,6 @@ func FuzzCommandLine(f *testing.F) {
 	})
 }
 
-// FuzzChanged compares the reported flags with the difference of the two command lines.
-func FuzzChanged(f *testing.F) {
-	f.Add("kube-scheduler\n--a=1\n\n--b", "--a\n2\n--c", "a", "3\n4", false)
-	f.Add("x\n--a=1\n--a=2\n--a=3", "--", "a", "1\n3", true)
-	f.Fuzz(func(t *testing.T, command, args, name, values string, early bool) {
-		container, c := lineOf(t, command, args)
-		if c == nil {
-			return
-		}
-		d := parse(t, `{"c":`+string(container.Bytes())+`}`)
-		was, is := d.Original().Get("c"), d.Root().Get("c")
-		if early {
-			set(t, is, "args", `["--early"]`)
-		}
-		c, err := CommandLineOf(is)
-		if err != nil {
-			return
-		}
-		if err := c.Set(name, strings.Split(values, "\n")...); err != nil {
-			return
-		}
-		set(t, d.Root(), "other", `1`)
-		before, err := CommandLineOf(was)
-		must(t, err)
-		after, err := CommandLineOf(is)
-		must(t, err)
-		got, ok := c.Changed(was, is)
-		if ok == early {
-			t.Fatalf("Changed reports %t after an early edit %t", ok, early)
-		}
-		if want := before.Differences(&after.FlagList); ok && !slices.Equal(want, got) {
-			t.Fatalf("changed %q, differs %q", got, want)
-		}
-	})
-}
-
 // FuzzKeyed checks that a set entry is effective, that other entries stay, and that a second edit returns its input.
 func FuzzKeyed(f *testing.F) {
 	f.Add("A=true,B=false,A=x", "A", "true")

@@ -154,7 +154,7 @@ func scanCommand(text string, l *unitLine) ([]word, commandline.Words, error) {
 	}
 	var flags commandline.Words
 	flags.Tokens = flagTokens(words)
-	flags.Flags, flags.End = commandline.ParseFlags(nil, flags.Tokens)
+	flags.Flags, flags.End = commandline.ParseFlags(flags.Tokens)
 	return words, flags, nil
 }
 

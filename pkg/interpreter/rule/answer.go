@@ -84,7 +84,7 @@ func (q *question) begin(operation interpreter.Operation) (err error) {
 	case interpreter.Dependencies:
 		q.response.Dependencies, q.seen = []interpreter.Dependency{}, map[string]bool{}
 	case interpreter.Status:
-		if q.made, err = q.object.Root().Parse([]byte("{}")); err != nil { // allocated in the object's memory
+		if q.made, err = document.Parse([]byte("{}")); err != nil {
 			err = unreadable("the status", err)
 		}
 	}
@@ -195,7 +195,7 @@ func (d *dependencies) evaluate(q *question) (interpreter.Dependency, error) {
 		}
 	}
 	if d.own {
-		result.Namespace = q.object.OriginalText("metadata", "namespace")
+		result.Namespace, _ = q.object.Original().Find("metadata", "namespace").Text()
 	}
 	selector, err := d.selector.evaluate(q)
 	switch {

@@ -216,7 +216,7 @@ func (f found) prefixed(q *question, at, prefix path, item *document.Node) (*doc
 	if len(prefix.steps) == 0 || len(q.members) == 1 {
 		return item, nil
 	}
-	copied, err := q.object.Root().Parse(item.Raw())
+	copied, err := document.Parse(item.Raw())
 	if err != nil {
 		return nil, unreadable(at.at.String()+": status."+at.text, err)
 	}
@@ -225,7 +225,7 @@ func (f found) prefixed(q *question, at, prefix path, item *document.Node) (*doc
 	if !ok {
 		return nil, unfit("%s: the member %s: an item in status.%s has no %s that is a string", prefix.at, f.Cluster, at.text, prefix.text)
 	}
-	if err := field.ReplaceText(f.Cluster + "/" + text); err != nil {
+	if err := field.Replace(document.Quote(f.Cluster + "/" + text)); err != nil {
 		return nil, unreadable(at.at.String()+": status."+at.text, err)
 	}
 	return copied.Root(), nil

@@ -56,7 +56,8 @@ func (m Mark) Write(o *target.Object) (bool, error) {
 // Marks returns the versions of the profiles with which the webhook of a set last mutated the object, as received:
 // <profile>@<beginning of the hash>. It returns none if the webhook did not mutate it or the annotation was removed.
 func Marks(object *document.Document, set target.Set) []string {
-	return versionsIn(object.OriginalText("metadata", "annotations", markPrefix+string(set)))
+	mark, _ := object.Original().Find("metadata", "annotations", markPrefix+string(set)).Text()
+	return versionsIn(mark)
 }
 
 func versionsIn(mark string) []string {

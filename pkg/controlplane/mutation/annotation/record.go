@@ -54,9 +54,10 @@ type Recorder struct {
 
 // NewRecorder reads the record of an object. It returns false if there is none and rules write nothing that lasts.
 func NewRecorder(o *target.Object, key string, lasts bool) (Recorder, bool) {
-	here, there := o.Document.OriginalText("metadata", "annotations", key), ""
+	there := ""
+	here, _ := o.Document.Original().Find("metadata", "annotations", key).Text()
 	if here == "" {
-		there = o.Old.OriginalText("metadata", "annotations", key)
+		there, _ = o.Old.Original().Find("metadata", "annotations", key).Text()
 	}
 	known := readRecord(here, there)
 	if len(known) == 0 && !lasts {

@@ -245,7 +245,7 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 			if err != nil {
 				return fmt.Errorf("reading %s: %w", o, err)
 			}
-			o.purpose = parsed.OriginalText("spec", "purpose")
+			o.purpose, _ = parsed.Original().Find("spec", "purpose").Text()
 		}
 		if err := r.edit(o); err != nil {
 			return err
