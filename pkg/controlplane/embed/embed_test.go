@@ -94,7 +94,9 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.2"}}}
+	shoot := &facts.Shoot{}
+	shoot.Spec.Kubernetes.Version = "1.34.2"
+	source := &facts.Static{Facts: &facts.Facts{Shoot: shoot}}
 	for want, options := range map[string]embed.Options{
 		"--image=registry.example.com/agent:v1": {Provider: "acme", Facts: source, Kubernetes: elsewhere},
 		"--image=mirror.example.com/agent:v1":   {Provider: "acme", Facts: source, Images: overwrite, Kubernetes: elsewhere},

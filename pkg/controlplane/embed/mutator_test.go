@@ -125,7 +125,9 @@ func TestMutatorDeniesFieldsThatTheTypeLacks(t *testing.T) {
 
 // TestMutatorErrorHidesValues checks that the error for a value that does not fit the Go type does not contain the value.
 func TestMutatorErrorHidesValues(t *testing.T) {
-	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "hunter2"}}}
+	shoot := &facts.Shoot{}
+	shoot.Spec.Region = "hunter2"
+	source := &facts.Static{Facts: &facts.Facts{Shoot: shoot}}
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.minReadySeconds: '${ shoot.region }'}}\n", source)
 	err := m.Mutate(t.Context(), into[appsv1.Deployment](t, scheduler), nil)
 	if !errors.Is(err, embed.ErrFieldType) || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "spec.minReadySeconds") {

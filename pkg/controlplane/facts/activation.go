@@ -19,10 +19,11 @@ func (f *Facts) cel() *celValues {
 	f.once.Do(func() {
 		f.values.namespace = namespaceType.value(f.Namespace)
 		if s := f.Shoot; s != nil {
-			workers, named := make([]ref.Val, len(s.Workers)), make(map[string]ref.Val, len(s.Workers))
-			for i := range s.Workers {
-				workers[i] = workerType.value(workerOf{&s.Workers[i], s, i})
-				named[s.Workers[i].Name] = workers[i]
+			pools := s.Spec.Provider.Workers
+			workers, named := make([]ref.Val, len(pools)), make(map[string]ref.Val, len(pools))
+			for i := range pools {
+				workers[i] = workerType.value(workerOf{&pools[i], s, i})
+				named[pools[i].Name] = workers[i]
 			}
 			f.values.shoot, f.values.workers = shootType.value(shootOf{s, workers}), named
 		}

@@ -101,7 +101,8 @@ func TestExpressions(t *testing.T) {
 func TestExpressionErrors(t *testing.T) {
 	env := environment(t)
 	broken := Object{Raw: func() any { return errors.New("payload") }}
-	undecodable := &Facts{Shoot: &Shoot{Kubernetes: "x", Manifest: NewManifest([]byte(`{"spec":payload}`))}}
+	undecodable := &Facts{Shoot: &Shoot{Resource: Resource{Manifest: NewManifest([]byte(`{"spec":payload}`))}}}
+	undecodable.Shoot.Spec.Kubernetes.Version = "x"
 	for _, c := range []struct{ name, text, want string }{
 		{"rejects an unknown field", `${ shoot.nope }`, ":1:10: undefined field 'nope'"},
 		{"suggests a similar field", `${ shoot.kuberntes }`, `:1:10: undefined field 'kuberntes' (did you mean "kubernetes"?)`},

@@ -83,9 +83,9 @@ func (f *Facts) WithNamespace(n Namespace) *Facts {
 func (f *Facts) Kubernetes() string {
 	switch {
 	case f.Shoot != nil:
-		return f.Shoot.Kubernetes
+		return f.Shoot.Spec.Kubernetes.Version
 	case f.Garden != nil:
-		return f.Garden.Kubernetes
+		return f.Garden.Spec.VirtualCluster.Kubernetes.Version
 	default:
 		return ""
 	}
@@ -96,78 +96,124 @@ func (f *Facts) Pool(name string) *Worker {
 	if f.Shoot == nil || name == "" {
 		return nil
 	}
-	for i := range f.Shoot.Workers {
-		if f.Shoot.Workers[i].Name == name {
-			return &f.Shoot.Workers[i]
-		}
+	workers := f.Shoot.Spec.Provider.Workers
+	i := slices.IndexFunc(workers, func(w Worker) bool { return w.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &workers[i]
+}
+
+// Metadata is the metadata of a resource that expressions can use.
+type Metadata struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace"`
+	UID         string            `json:"uid"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 // Namespace is the control plane's namespace in the seed.
-type Namespace struct {
-	Name        string
-	Labels      map[string]string
-	Annotations map[string]string
+type Namespace = Metadata
+
+// Resource is the part that all resources share.
+type Resource struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	// Manifest is the whole resource.
+	Manifest *Manifest `json:"-"`
 }
 
-// Shoot is the part of a Shoot (core.gardener.cloud/v1beta1) that expressions ask for often.
+func (r *Resource) resource() *Resource { return r }
+
+// Shoot is the part of a Shoot (core.gardener.cloud/v1beta1) that expressions ask for often. DecodeShoot sets the defaults.
 type Shoot struct {
-	Name, Namespace, UID string
-	Labels, Annotations  map[string]string
-	// Kubernetes is the version of the control plane, such as 1.34.2.
-	Kubernetes string
-	Region     string
-	// Provider is the type in spec.provider.
-	Provider string
-	// CloudProfile is the name of the cloud profile of any kind.
-	CloudProfile string
-	Networking   Networking
-	Hibernated   bool
-	// Workerless reports that there are no workers; spec.provider.workers is empty then.
-	Workerless bool
-	// HighAvailability is the failure tolerance: "", node or zone.
-	HighAvailability string
-	Purpose          string
-	TechnicalID      string
-	Workers          []Worker
-	// Manifest is the whole Shoot.
-	Manifest *Manifest
+	Resource
+
+	Spec struct {
+		Region  string `json:"region"`
+		Purpose string `json:"purpose"`
+		// CloudProfileName is the former place of CloudProfile.Name.
+		CloudProfileName string `json:"cloudProfileName"`
+		CloudProfile     struct {
+			Name string `json:"name"`
+		} `json:"cloudProfile"`
+		Kubernetes   Versioned `json:"kubernetes"`
+		ControlPlane struct {
+			HighAvailability struct {
+				FailureTolerance struct {
+					Type string `json:"type"`
+				} `json:"failureTolerance"`
+			} `json:"highAvailability"`
+		} `json:"controlPlane"`
+		Hibernation struct {
+			Enabled bool `json:"enabled"`
+		} `json:"hibernation"`
+		Networking Networking `json:"networking"`
+		Provider   struct {
+			Type    string   `json:"type"`
+			Workers []Worker `json:"workers"`
+		} `json:"provider"`
+	} `json:"spec"`
+	Status struct {
+		TechnicalID string `json:"technicalID"`
+	} `json:"status"`
+}
+
+// Versioned has a version of Kubernetes, such as 1.34.2.
+type Versioned struct {
+	Version string `json:"version"`
 }
 
 // Networking is a shoot's spec.networking. IPFamilies defaults to IPv4, as in Gardener (pkg/apis/core/v1beta1/defaults_shoot.go).
 type Networking struct {
-	Type                  string
-	IPFamilies            []string
-	Nodes, Pods, Services string
+	Type       string   `json:"type"`
+	IPFamilies []string `json:"ipFamilies"`
+	Nodes      string   `json:"nodes"`
+	Pods       string   `json:"pods"`
+	Services   string   `json:"services"`
 }
 
 // Worker is a worker pool of a shoot.
 type Worker struct {
-	Name string
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	Minimum     int64             `json:"minimum"`
+	Maximum     int64             `json:"maximum"`
+	Zones       []string          `json:"zones"`
 	// Kubernetes is the version of the pool's kubelets; it defaults to the shoot's.
-	Kubernetes  string
-	MachineType string
-	// MachineImage and MachineImageVersion are "" when Gardener has not chosen yet.
-	MachineImage, MachineImageVersion string
-	// Architecture defaults to amd64, as in Gardener.
-	Architecture        string
-	CRI                 string
-	Minimum, Maximum    int64
-	Zones               []string
-	Labels, Annotations map[string]string
+	Kubernetes Versioned `json:"kubernetes"`
+	CRI        struct {
+		Name              string `json:"name"`
+		ContainerRuntimes []struct {
+			Type string `json:"type"`
+		} `json:"containerRuntimes"`
+	} `json:"cri"`
 	// Volume is the volume of the operating system; nil without one.
-	Volume      *Volume
-	DataVolumes []Volume
-	// KubeletDataVolume names the data volume for the kubelet's files; empty without one.
-	KubeletDataVolume string
-	Taints            []Taint
-	Sysctls           map[string]string
-	ContainerRuntimes []string
-	// SystemComponents reports that system components may run on the pool's nodes, which is the default.
-	SystemComponents bool
-	Priority         *int64
-	UpdateStrategy   string
+	Volume      *Volume  `json:"volume"`
+	DataVolumes []Volume `json:"dataVolumes"`
+	// KubeletDataVolumeName is the name of the data volume for the kubelet's files; empty without one.
+	KubeletDataVolumeName string            `json:"kubeletDataVolumeName"`
+	Taints                []Taint           `json:"taints"`
+	Sysctls               map[string]string `json:"sysctls"`
+	// SystemComponents reports whether system components may run on the pool's nodes; nil means that they may.
+	SystemComponents *struct {
+		Allow bool `json:"allow"`
+	} `json:"systemComponents"`
+	Priority       *int64 `json:"priority"`
+	UpdateStrategy string `json:"updateStrategy"`
+	Machine        struct {
+		Type string `json:"type"`
+		// Architecture defaults to amd64, as in Gardener.
+		Architecture string `json:"architecture"`
+		// Image is empty when Gardener has not chosen yet.
+		Image struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"image"`
+	} `json:"machine"`
 }
 
 // Volume is a volume of the machines of a worker pool.
@@ -187,30 +233,39 @@ type Taint struct {
 
 // Seed is the part of a Seed that expressions ask for often.
 type Seed struct {
-	Name                string
-	Labels, Annotations map[string]string
-	Region, Provider    string
-	// Kubernetes is the version of the seed, from the status; empty when it is not known.
-	Kubernetes string
-	Manifest   *Manifest
+	Resource
+
+	Spec struct {
+		Provider struct {
+			Type   string `json:"type"`
+			Region string `json:"region"`
+		} `json:"provider"`
+	} `json:"spec"`
+	Status struct {
+		// KubernetesVersion is the version of the seed; empty when it is not known.
+		KubernetesVersion string `json:"kubernetesVersion"`
+	} `json:"status"`
 }
 
 // CloudProfile is the part of a CloudProfile that expressions ask for often. For a NamespacedCloudProfile, Gardener writes the merged
 // CloudProfile into the Cluster.
 type CloudProfile struct {
-	Name                string
-	Labels, Annotations map[string]string
-	Type                string
-	Manifest            *Manifest
+	Resource
+
+	Spec struct {
+		Type string `json:"type"`
+	} `json:"spec"`
 }
 
 // Garden is the part of a Garden (operator.gardener.cloud/v1alpha1) that expressions ask for often.
 type Garden struct {
-	Name                string
-	Labels, Annotations map[string]string
-	// Kubernetes is the version of the virtual cluster.
-	Kubernetes string
-	Manifest   *Manifest
+	Resource
+
+	Spec struct {
+		VirtualCluster struct {
+			Kubernetes Versioned `json:"kubernetes"`
+		} `json:"virtualCluster"`
+	} `json:"spec"`
 }
 
 // The kinds that lookups name by their own key.
@@ -594,29 +649,6 @@ func stringsOf(value any) map[string]string {
 		}
 	}
 	return result
-}
-
-// Parts lists the used parts of a Cluster, apart from the members of a Shoot that are always decoded, so that a Source
-// can drop the rest.
-type Parts struct {
-	// Manifest is the whole Shoot.
-	Manifest           bool
-	Seed, CloudProfile bool
-}
-
-// AllParts selects all parts.
-func AllParts() Parts { return Parts{Manifest: true, Seed: true, CloudProfile: true} }
-
-// Cover reports whether these parts include others.
-func (p Parts) Cover(others Parts) bool {
-	return (p.Manifest || !others.Manifest) && (p.Seed || !others.Seed) && (p.CloudProfile || !others.CloudProfile)
-}
-
-// Join returns the union of both.
-func (p Parts) Join(others Parts) Parts {
-	return Parts{
-		Manifest: p.Manifest || others.Manifest, Seed: p.Seed || others.Seed, CloudProfile: p.CloudProfile || others.CloudProfile,
-	}
 }
 
 // Part is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil Part

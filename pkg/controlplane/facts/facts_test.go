@@ -44,30 +44,36 @@ func TestFromCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Facts{
-		Namespace: Namespace{Name: "shoot--garden--blue"},
-		Shoot: &Shoot{
-			Name: "blue", Namespace: "garden-team", UID: "s1",
-			Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"enable-vac": "true"},
-			Kubernetes: "1.33.4", Region: "eu-1", Provider: "openstack", CloudProfile: "metal",
-			Networking: Networking{Type: "calico", IPFamilies: []string{"IPv4"}, Nodes: "10.250.0.0/16", Pods: "100.64.0.0/12"},
-			Hibernated: true, HighAvailability: "zone", Purpose: "production", TechnicalID: "shoot--garden--blue",
-			Workers: []Worker{
-				{
-					Name: "a", Kubernetes: "1.33.4", MachineType: "m1", MachineImage: "gardenlinux", MachineImageVersion: "1592.9.0",
-					Architecture: "arm64", CRI: "containerd", Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"}, Labels: map[string]string{"x": "y"},
-					Volume:      &Volume{Type: "ssd", Size: "50Gi", Encrypted: ptr.To(true)},
-					DataVolumes: []Volume{{Name: "kubelet", Type: "hdd", Size: "100Gi"}}, KubeletDataVolume: "kubelet",
-					Taints:  []Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}},
-					Sysctls: map[string]string{"net.core.somaxconn": "1024"}, ContainerRuntimes: []string{"gvisor"},
-					Priority: ptr.To(int64(7)), UpdateStrategy: "AutoRollingUpdate",
-				},
-				{Name: "b", Kubernetes: "1.32.1", MachineType: "m2", Architecture: "amd64", Maximum: 1, SystemComponents: true},
-			},
-		},
-		Seed:         known(Seed{Name: "seed-eu", Annotations: map[string]string{"a": "b"}, Region: "eu-west-1", Provider: "aws"}),
-		CloudProfile: known(CloudProfile{Name: "metal", Labels: map[string]string{"tier": "one"}, Type: "openstack"}),
+	shoot := &Shoot{Resource: Resource{APIVersion: coreVersion, Kind: "Shoot", Metadata: Metadata{
+		Name: "blue", Namespace: "garden-team", UID: "s1", Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"enable-vac": "true"},
+	}}}
+	spec := &shoot.Spec
+	spec.Kubernetes.Version, spec.Region, spec.Purpose, spec.CloudProfile.Name = "1.33.4", "eu-1", "production", "metal"
+	spec.Networking = Networking{Type: "calico", IPFamilies: []string{"IPv4"}, Nodes: "10.250.0.0/16", Pods: "100.64.0.0/12"}
+	spec.Hibernation.Enabled, spec.ControlPlane.HighAvailability.FailureTolerance.Type = true, "zone"
+	spec.Provider.Type, shoot.Status.TechnicalID = "openstack", "shoot--garden--blue"
+	a := Worker{
+		Name: "a", Kubernetes: Versioned{"1.33.4"}, Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"}, Labels: map[string]string{"x": "y"},
+		Volume:      &Volume{Type: "ssd", Size: "50Gi", Encrypted: ptr.To(true)},
+		DataVolumes: []Volume{{Name: "kubelet", Type: "hdd", Size: "100Gi"}}, KubeletDataVolumeName: "kubelet",
+		Taints:  []Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}},
+		Sysctls: map[string]string{"net.core.somaxconn": "1024"}, Priority: ptr.To(int64(7)), UpdateStrategy: "AutoRollingUpdate",
 	}
+	a.CRI.Name, a.CRI.ContainerRuntimes = "containerd", append(a.CRI.ContainerRuntimes, struct {
+		Type string `json:"type"`
+	}{"gvisor"})
+	a.SystemComponents = &struct {
+		Allow bool `json:"allow"`
+	}{false}
+	a.Machine.Type, a.Machine.Architecture, a.Machine.Image.Name, a.Machine.Image.Version = "m1", "arm64", "gardenlinux", "1592.9.0"
+	b := Worker{Name: "b", Kubernetes: Versioned{"1.32.1"}, Maximum: 1}
+	b.Machine.Type, b.Machine.Architecture = "m2", "amd64"
+	spec.Provider.Workers = []Worker{a, b}
+	seed := Seed{Resource: Resource{APIVersion: coreVersion, Kind: "Seed", Metadata: Metadata{Name: "seed-eu", Annotations: map[string]string{"a": "b"}}}}
+	seed.Spec.Provider.Region, seed.Spec.Provider.Type = "eu-west-1", "aws"
+	profile := CloudProfile{Resource: Resource{APIVersion: coreVersion, Kind: "CloudProfile", Metadata: Metadata{Name: "metal", Labels: map[string]string{"tier": "one"}}}}
+	profile.Spec.Type = "openstack"
+	want := &Facts{Namespace: Namespace{Name: "shoot--garden--blue"}, Shoot: shoot, Seed: known(seed), CloudProfile: known(profile)}
 	options := cmp.Options{
 		cmpopts.IgnoreUnexported(Facts{}), cmpopts.IgnoreTypes(&Manifest{}), cmp.Transformer("Seed", get[Seed]), cmp.Transformer("CloudProfile", get[CloudProfile]),
 	}
@@ -89,10 +95,10 @@ func TestResourceIsDecodedOnce(t *testing.T) {
 	decoded := 0
 	part := Lazy(func() (*Seed, error) {
 		decoded++
-		return &Seed{Name: "s"}, nil
+		return &Seed{Resource: Resource{Metadata: Metadata{Name: "s"}}}, nil
 	})
 	for range 2 {
-		if seed, err := part.Get(); err != nil || seed.Name != "s" || decoded != 1 {
+		if seed, err := part.Get(); err != nil || seed.Metadata.Name != "s" || decoded != 1 {
 			t.Errorf("got %+v, %v after %d times", seed, err, decoded)
 		}
 	}
@@ -253,44 +259,6 @@ func BenchmarkActivation(b *testing.B) {
 	for b.Loop() {
 		if ok, err := condition.Bool(context.Background(), f.Activation(Object{Name: "kube-apiserver"}, "UPDATE")); err != nil || !ok {
 			b.Fatal(ok, err)
-		}
-	}
-}
-
-// TestMembersWithoutShootAreErrors checks that without the whole Shoot, members that do not need it are unchanged, and all other members are
-// errors.
-func TestMembersWithoutShootAreErrors(t *testing.T) {
-	env, f, g := environment(t), clusterFacts(t), clusterFacts(t)
-	g.Shoot.Manifest = Dropped()
-	whole, without := f.Activation(Object{}, "CREATE"), g.Activation(Object{}, "CREATE")
-	for name := range summaries {
-		member, ok := strings.CutPrefix(name, "graft.Shoot.")
-		if !ok || member == "workers" {
-			continue
-		}
-		text := "${ shoot." + member + " }"
-		switch member {
-		case "kubernetes":
-			text = `${ shoot.kubernetes.satisfies(">= 1.33") }`
-		case "networking":
-			text = "${ shoot.networking.ipFamilies }"
-		}
-		want, err := evaluate(env, text, whole)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := evaluate(env, text, without)
-		if InManifest("shoot", member) {
-			if err == nil {
-				t.Errorf("shoot.%s is %s without the whole shoot", member, got)
-			}
-		} else if err != nil || got != want {
-			t.Errorf("shoot.%s is %s (%v), not %s", member, got, err, want)
-		}
-	}
-	for variable, want := range map[string]bool{"pool": true, "shoot": true, "seed": false} {
-		if InManifest(variable, "") != want {
-			t.Errorf("%s takes the whole shoot: %t", variable, !want)
 		}
 	}
 }

@@ -5,8 +5,6 @@
 package facts
 
 import (
-	"slices"
-
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -53,8 +51,6 @@ type field[T any] struct {
 	summary string
 	// get returns the value, or nil if it is not set.
 	get func(T) any
-	// whole is true if the value is read from the whole resource, which is decoded when an expression uses it.
-	whole bool
 }
 
 // objectKind is the type of a variable with its fields.
@@ -83,23 +79,6 @@ func (k objectKind[T]) value(of T) ref.Val {
 	return k.object.Value(values)
 }
 
-// isWhole reports whether a field is read from the whole resource. An empty name asks for any field.
-func (k objectKind[T]) isWhole(name string) bool {
-	return slices.ContainsFunc(k.fields, func(f field[T]) bool { return f.whole && (name == "" || f.name == name) })
-}
-
-// InManifest reports whether a member of a variable is read from the whole Shoot. An empty member asks for any of them.
-func InManifest(variable, member string) bool {
-	switch variable {
-	case "pool":
-		return workerType.isWhole(member)
-	case "shoot":
-		return shootType.isWhole(member)
-	default:
-		return false
-	}
-}
-
 // text declares a string. An empty string counts as not set.
 func text[T any](name, summary string, get func(T) string) field[T] {
 	return field[T]{name, cel.StringType, summary, func(of T) any {
@@ -107,27 +86,27 @@ func text[T any](name, summary string, get func(T) string) field[T] {
 			return types.String(s)
 		}
 		return expression.Unset{Default: types.String("")}
-	}, false}
+	}}
 }
 
 func texts[T any](name, summary string, get func(T) []string) field[T] {
 	return field[T]{name, cel.ListType(cel.StringType), summary, func(of T) any {
 		return types.NewStringList(types.DefaultTypeAdapter, get(of))
-	}, false}
+	}}
 }
 
 func textMap[T any](name, summary string, get func(T) map[string]string) field[T] {
 	return field[T]{name, stringMap, summary, func(of T) any {
 		return types.NewStringStringMap(types.DefaultTypeAdapter, get(of))
-	}, false}
+	}}
 }
 
 func boolean[T any](name, summary string, get func(T) bool) field[T] {
-	return field[T]{name, cel.BoolType, summary, func(of T) any { return types.Bool(get(of)) }, false}
+	return field[T]{name, cel.BoolType, summary, func(of T) any { return types.Bool(get(of)) }}
 }
 
 func integer[T any](name, summary string, get func(T) int64) field[T] {
-	return field[T]{name, cel.IntType, summary, func(of T) any { return types.Int(get(of)) }, false}
+	return field[T]{name, cel.IntType, summary, func(of T) any { return types.Int(get(of)) }}
 }
 
 // optional declares a value with a default.
@@ -137,7 +116,7 @@ func optional[T, V any](name string, kind *cel.Type, summary string, unset V, ge
 			return types.DefaultTypeAdapter.NativeToValue(*value)
 		}
 		return expression.Unset{Default: types.DefaultTypeAdapter.NativeToValue(unset)}
-	}, false}
+	}}
 }
 
 // version declares a parsed version. Decoded facts always contain valid ones; others may not.
@@ -148,7 +127,7 @@ func version[T any](summary string, get func(T) string) field[T] {
 			return expression.Failure("the Kubernetes version is not a version")
 		}
 		return v
-	}, false}
+	}}
 }
 
 // list declares a list of values of another type.
@@ -160,20 +139,20 @@ func list[T, V any](name, summary string, of objectKind[V], get func(T) []V) fie
 			values[i] = of.value(item)
 		}
 		return types.NewRefValList(types.DefaultTypeAdapter, values)
-	}, false}
+	}}
 }
 
 // whole declares a part of the whole resource.
 func whole[T any](name, summary string, get func(T) any) field[T] {
-	return field[T]{name, cel.DynType, summary, func(of T) any { return expression.Lazy(func() any { return get(of) }) }, true}
+	return field[T]{name, cel.DynType, summary, func(of T) any { return expression.Lazy(func() any { return get(of) }) }}
 }
 
 // metadata declares the fields that resources share.
-func metadata[T any](get func(T) (name string, labels, annotations map[string]string), more ...field[T]) []field[T] {
+func metadata[T any](get func(T) Metadata, more ...field[T]) []field[T] {
 	return append([]field[T]{
-		text("name", "its name", func(of T) string { name, _, _ := get(of); return name }),
-		textMap("labels", "its labels", func(of T) map[string]string { _, labels, _ := get(of); return labels }),
-		textMap("annotations", "its annotations", func(of T) map[string]string { _, _, annotations := get(of); return annotations }),
+		text("name", "its name", func(of T) string { return get(of).Name }),
+		textMap("labels", "its labels", func(of T) map[string]string { return get(of).Labels }),
+		textMap("annotations", "its annotations", func(of T) map[string]string { return get(of).Annotations }),
 	}, more...)
 }
 
@@ -219,14 +198,14 @@ func wholeWorker(name, summary string, path ...string) field[workerOf] {
 
 var workerType = newKind("graft.Worker", []*expression.Object{volumeType.object, taintType.object},
 	text("name", "its name", func(w workerOf) string { return w.Name }),
-	version("the version of its kubelets; that of the shoot by default", func(w workerOf) string { return w.Kubernetes }),
-	text("machineType", "the type of its machines", func(w workerOf) string { return w.MachineType }),
+	version("the version of its kubelets; that of the shoot by default", func(w workerOf) string { return w.Kubernetes.Version }),
+	text("machineType", "the type of its machines", func(w workerOf) string { return w.Machine.Type }),
 	text("machineImage", `the name of the machine image; "" until Gardener has chosen one`,
-		func(w workerOf) string { return w.MachineImage }),
+		func(w workerOf) string { return w.Machine.Image.Name }),
 	text("machineImageVersion", `the version of the machine image; "" until Gardener has chosen one`,
-		func(w workerOf) string { return w.MachineImageVersion }),
-	text("architecture", "amd64 (the default) or arm64", func(w workerOf) string { return w.Architecture }),
-	text("cri", "the container runtime, such as containerd", func(w workerOf) string { return w.CRI }),
+		func(w workerOf) string { return w.Machine.Image.Version }),
+	text("architecture", "amd64 (the default) or arm64", func(w workerOf) string { return w.Machine.Architecture }),
+	text("cri", "the container runtime, such as containerd", func(w workerOf) string { return w.CRI.Name }),
 	integer("minimum", "the least machines", func(w workerOf) int64 { return w.Minimum }),
 	integer("maximum", "the most machines", func(w workerOf) int64 { return w.Maximum }),
 	texts("zones", "its zones", func(w workerOf) []string { return w.Zones }),
@@ -238,17 +217,23 @@ var workerType = newKind("graft.Worker", []*expression.Object{volumeType.object,
 				return nil
 			}
 			return volumeType.value(*w.Volume)
-		}, false},
+		}},
 	list("dataVolumes", "the data volumes, without the volume of the operating system", volumeType,
 		func(w workerOf) []Volume { return w.DataVolumes }),
 	text("kubeletDataVolume", `the name of the data volume for the kubelet's files; "" without one`,
-		func(w workerOf) string { return w.KubeletDataVolume }),
+		func(w workerOf) string { return w.KubeletDataVolumeName }),
 	list("taints", "the taints of its nodes", taintType, func(w workerOf) []Taint { return w.Taints }),
 	textMap("sysctls", "the kernel settings of its nodes", func(w workerOf) map[string]string { return w.Sysctls }),
 	texts("containerRuntimes", "the types of further container runtimes, such as gvisor",
-		func(w workerOf) []string { return w.ContainerRuntimes }),
+		func(w workerOf) []string {
+			var types []string
+			for _, runtime := range w.CRI.ContainerRuntimes {
+				types = append(types, runtime.Type)
+			}
+			return types
+		}),
 	boolean("systemComponents", "whether system components may run on its nodes, which is the default",
-		func(w workerOf) bool { return w.SystemComponents }),
+		func(w workerOf) bool { return w.SystemComponents == nil || w.SystemComponents.Allow }),
 	optional("priority", cel.IntType, "its priority for the cluster-autoscaler; 0 by default", int64(0),
 		func(w workerOf) *int64 { return w.Priority }),
 	text("updateStrategy", `how its machines are updated, such as AutoRollingUpdate; "" by default`,
@@ -271,27 +256,26 @@ type shootOf struct {
 }
 
 var shootType = newKind("graft.Shoot", []*expression.Object{networkingType.object, workerType.object},
-	text("name", "its name in the garden", func(s shootOf) string { return s.Name }),
-	text("namespace", "its namespace in the garden", func(s shootOf) string { return s.Namespace }),
-	text("uid", "its UID in the garden", func(s shootOf) string { return s.UID }),
-	textMap("labels", "its labels", func(s shootOf) map[string]string { return s.Labels }),
-	textMap("annotations", "its annotations", func(s shootOf) map[string]string { return s.Annotations }),
-	version("the version of the control plane", func(s shootOf) string { return s.Kubernetes }),
-	text("region", "spec.region", func(s shootOf) string { return s.Region }),
-	text("provider", "the type of the cloud, spec.provider.type", func(s shootOf) string { return s.Provider }),
-	text("cloudProfile", "the name of the cloud profile of any kind", func(s shootOf) string { return s.CloudProfile }),
+	text("name", "its name in the garden", func(s shootOf) string { return s.Metadata.Name }),
+	text("namespace", "its namespace in the garden", func(s shootOf) string { return s.Metadata.Namespace }),
+	text("uid", "its UID in the garden", func(s shootOf) string { return s.Metadata.UID }),
+	textMap("labels", "its labels", func(s shootOf) map[string]string { return s.Metadata.Labels }),
+	textMap("annotations", "its annotations", func(s shootOf) map[string]string { return s.Metadata.Annotations }),
+	version("the version of the control plane", func(s shootOf) string { return s.Spec.Kubernetes.Version }),
+	text("region", "spec.region", func(s shootOf) string { return s.Spec.Region }),
+	text("provider", "the type of the cloud, spec.provider.type", func(s shootOf) string { return s.Spec.Provider.Type }),
+	text("cloudProfile", "the name of the cloud profile of any kind", func(s shootOf) string { return s.Spec.CloudProfile.Name }),
 	field[shootOf]{"networking", networkingType.object.Type(), "spec.networking",
-		func(s shootOf) any { return networkingType.value(s.Networking) }, false},
-	boolean("hibernated", "spec.hibernation.enabled", func(s shootOf) bool { return s.Hibernated }),
-	boolean("workerless", "whether it has no worker pools", func(s shootOf) bool { return s.Workerless }),
+		func(s shootOf) any { return networkingType.value(s.Spec.Networking) }},
+	boolean("hibernated", "spec.hibernation.enabled", func(s shootOf) bool { return s.Spec.Hibernation.Enabled }),
+	boolean("workerless", "whether it has no worker pools", func(s shootOf) bool { return len(s.Spec.Provider.Workers) == 0 }),
 	text("highAvailability", `the failure tolerance of the control plane: "", node or zone`,
-		func(s shootOf) string { return s.HighAvailability }),
-	text("purpose", "spec.purpose, such as production", func(s shootOf) string { return s.Purpose }),
+		func(s shootOf) string { return s.Spec.ControlPlane.HighAvailability.FailureTolerance.Type }),
+	text("purpose", "spec.purpose, such as production", func(s shootOf) string { return s.Spec.Purpose }),
 	text("technicalID", "the name of the control plane's namespace, status.technicalID",
-		func(s shootOf) string { return s.TechnicalID }),
-	// Workers have fields that are read from the whole Shoot.
+		func(s shootOf) string { return s.Status.TechnicalID }),
 	field[shootOf]{"workers", cel.ListType(workerType.object.Type()), "the worker pools",
-		func(s shootOf) any { return types.NewRefValList(types.DefaultTypeAdapter, s.workers) }, true},
+		func(s shootOf) any { return types.NewRefValList(types.DefaultTypeAdapter, s.workers) }},
 	whole("spec", "the whole spec", func(s shootOf) any { return s.Manifest.Spec() }),
 	whole("status", "the whole status", func(s shootOf) any { return s.Manifest.Status() }),
 	whole("infrastructureConfig", "spec.provider.infrastructureConfig",
@@ -301,32 +285,28 @@ var shootType = newKind("graft.Shoot", []*expression.Object{networkingType.objec
 )
 
 var seedType = newKind("graft.Seed", nil, metadata(
-	func(s *Seed) (string, map[string]string, map[string]string) { return s.Name, s.Labels, s.Annotations },
-	text("region", "spec.provider.region", func(s *Seed) string { return s.Region }),
-	text("provider", "the type of the cloud, spec.provider.type", func(s *Seed) string { return s.Provider }),
+	func(s *Seed) Metadata { return s.Metadata },
+	text("region", "spec.provider.region", func(s *Seed) string { return s.Spec.Provider.Region }),
+	text("provider", "the type of the cloud, spec.provider.type", func(s *Seed) string { return s.Spec.Provider.Type }),
 	whole("spec", "the whole spec", func(s *Seed) any { return s.Manifest.Spec() }),
 	whole("providerConfig", "spec.provider.providerConfig",
 		func(s *Seed) any { return s.Manifest.In("provider", "providerConfig") }),
 )...)
 
 var cloudProfileType = newKind("graft.CloudProfile", nil, metadata(
-	func(c *CloudProfile) (string, map[string]string, map[string]string) {
-		return c.Name, c.Labels, c.Annotations
-	},
-	text("type", "the type of the cloud", func(c *CloudProfile) string { return c.Type }),
+	func(c *CloudProfile) Metadata { return c.Metadata },
+	text("type", "the type of the cloud", func(c *CloudProfile) string { return c.Spec.Type }),
 	whole("spec", "the whole spec", func(c *CloudProfile) any { return c.Manifest.Spec() }),
 	whole("providerConfig", "spec.providerConfig", func(c *CloudProfile) any { return c.Manifest.In("providerConfig") }),
 )...)
 
 var namespaceType = newKind("graft.Namespace", nil, metadata(
-	func(n Namespace) (string, map[string]string, map[string]string) {
-		return n.Name, n.Labels, n.Annotations
-	},
+	func(n Namespace) Metadata { return n },
 )...)
 
 var gardenType = newKind("graft.Garden", nil, metadata(
-	func(g *Garden) (string, map[string]string, map[string]string) { return g.Name, g.Labels, g.Annotations },
-	version("the version of the virtual garden", func(g *Garden) string { return g.Kubernetes }),
+	func(g *Garden) Metadata { return g.Metadata },
+	version("the version of the virtual garden", func(g *Garden) string { return g.Spec.VirtualCluster.Kubernetes.Version }),
 	whole("spec", "the whole spec", func(g *Garden) any { return g.Manifest.Spec() }),
 )...)
 

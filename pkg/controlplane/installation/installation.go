@@ -34,7 +34,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/flowcontrol"
@@ -42,7 +41,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -251,7 +249,7 @@ func (o *Installation) addHeartbeat(mgr manager.Manager) error {
 type program struct {
 	*mutation.Program
 	source  *cluster.Source
-	counted *webhook.CountedSource // the source, reduced to the facts that the program uses, with metrics
+	counted *webhook.CountedSource // the source with metrics
 }
 
 // Admit reads facts from the source of the program.
@@ -268,12 +266,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 	if err != nil {
 		return nil, nil, fmt.Errorf("creating the client for lookups: %w", err)
 	}
-	requests, err := apiutil.RESTClientForGVK(extensionsv1alpha1.SchemeGroupVersion.WithKind("Cluster"), true, false, mgr.GetConfig(),
-		serializer.NewCodecFactory(mgr.GetScheme()), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, nil, fmt.Errorf("creating the client for Clusters: %w", err)
-	}
-	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher, Requests: requests})
+	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher})
 	if err := mgr.Add(facts); err != nil {
 		return nil, nil, fmt.Errorf("adding the lookups: %w", err)
 	}
@@ -295,7 +288,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 		for _, warning := range compiled.Warnings() {
 			mgr.GetLogger().Info("A profile uses deprecated fields", "warning", warning.Error())
 		}
-		return program{compiled, facts, counted.With(facts.Naming(compiled.Parts()))}, nil
+		return program{compiled, facts, counted}, nil
 	}, facts, nil
 }
 

@@ -60,8 +60,12 @@ func TestRules(t *testing.T) {
 func TestOnlyAppliesSelectedRules(t *testing.T) {
 	whole := programOf(t, described)
 	part := whole.Only(func(info mutation.RuleInfo) bool { return info.Operation == "env" })
-	seed := facts.Lazy(func() (*facts.Seed, error) { return &facts.Seed{Name: "s"}, nil })
-	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "far"}, Seed: seed}}
+	seed := facts.Lazy(func() (*facts.Seed, error) {
+		return &facts.Seed{Resource: facts.Resource{Metadata: facts.Metadata{Name: "s"}}}, nil
+	})
+	shoot := &facts.Shoot{}
+	shoot.Spec.Region = "far"
+	source := &facts.Static{Facts: &facts.Facts{Shoot: shoot, Seed: seed}}
 	for name, test := range map[string]struct {
 		program *mutation.Program
 		rules   int

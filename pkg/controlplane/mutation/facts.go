@@ -154,7 +154,7 @@ func isStale(f *facts.Facts, o *target.Object) bool {
 		return newer(o.ImageVersion(), f.Kubernetes())
 	}
 	worker := f.Pool(pool)
-	return worker == nil || newer(o.ImageVersion(), worker.Kubernetes)
+	return worker == nil || newer(o.ImageVersion(), worker.Kubernetes.Version)
 }
 
 // newer reports whether one version of Kubernetes is newer than another. It ignores suffixes, which depend on the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 )
 
@@ -54,39 +53,5 @@ controlplane:
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestPartsThatRulesName checks that a program reports the parts of a Cluster that its rules name, also through variables, and no
-// parts of unused variables.
-func TestPartsThatRulesName(t *testing.T) {
-	for condition, want := range map[string]facts.Parts{
-		`shoot.region == "a"`:                   {},
-		`shoot.networking.type == "a"`:          {},
-		`shoot.spec.region == "a"`:              {Manifest: true},
-		`shoot.workers.size() == 1`:             {Manifest: true},
-		`variables.type == "acme"`:              {CloudProfile: true},
-		`seed.region == "a"`:                    {Seed: true},
-		`seed.region == "a" && variables.typed`: {Seed: true, CloudProfile: true},
-	} {
-		t.Run(condition, func(t *testing.T) {
-			text := `
-apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
-kind: ProviderProfile
-metadata: {name: p}
-providers: [acme]
-variables:
-  type: ${ cloudProfile.type }
-  typed: ${ variables.type == "acme" }
-controlplane:
-  kube-scheduler:
-  - when: ${ ` + condition + ` }
-    flags: {set: {a: b}}
-`
-			program := compiled(t, compiler.Options{Kubernetes: elsewhere}, text)
-			if diff := cmp.Diff(want, program.Parts()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }

@@ -220,7 +220,8 @@ func needsOf(rules []*Rule) scope.Needs {
 		maps.Copy(result.Lookups[r.Scope], r.Needs.Lookups[r.Scope])
 		result.Cluster = result.Cluster || r.Needs.Cluster
 		result.Object = result.Object || r.Needs.Object
-		result.Parts = result.Parts.Join(r.Needs.Parts)
+		result.Seed = result.Seed || r.Needs.Seed
+		result.CloudProfile = result.CloudProfile || r.Needs.CloudProfile
 	}
 	return result
 }

@@ -63,7 +63,9 @@ func versioned(version string) *facts.Facts {
 	if version == "" {
 		return &facts.Facts{}
 	}
-	return &facts.Facts{Shoot: &facts.Shoot{Kubernetes: version}}
+	shoot := &facts.Shoot{}
+	shoot.Spec.Kubernetes.Version = version
+	return &facts.Facts{Shoot: shoot}
 }
 
 // TestUpgrade checks that only facts that are older than the object are read again before a rule is selected by
@@ -188,11 +190,12 @@ type pools = map[string]string
 
 // pooled are the facts of a shoot of 1.34.2 with these pools.
 func pooled(versions pools) *facts.Facts {
-	shoot := &facts.Shoot{Kubernetes: "1.34.2"}
+	f := versioned("1.34.2")
+	provider := &f.Shoot.Spec.Provider
 	for name, version := range versions {
-		shoot.Workers = append(shoot.Workers, facts.Worker{Name: name, Kubernetes: version})
+		provider.Workers = append(provider.Workers, facts.Worker{Name: name, Kubernetes: facts.Versioned{Version: version}})
 	}
-	return &facts.Facts{Shoot: shoot}
+	return f
 }
 
 // nodeRequest has an OperatingSystemConfig with the kubelet from the image; "-" makes it an inline file, "" leaves it

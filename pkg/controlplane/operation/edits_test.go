@@ -206,7 +206,9 @@ func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 func (b *bench) variables(t *testing.T, d operation.Definition, arguments source.Node) operation.Variables {
 	t.Helper()
 	if d.Lookups == nil {
-		return (&facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.1", Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
+		shoot := &facts.Shoot{Resource: facts.Resource{Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}
+		shoot.Spec.Kubernetes.Version = "1.34.1"
+		return (&facts.Facts{Shoot: shoot}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
 	}
 	var requests []facts.LookupRequest
 	found := map[string]*facts.Found{}

@@ -280,13 +280,6 @@ func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
 	}
 }
 
-// With returns a source that counts the lookups of other in the same metrics.
-func (s *CountedSource) With(other Source) *CountedSource {
-	counted := *s
-	counted.Source = other
-	return &counted
-}
-
 // Lookup implements facts.Source.
 func (s *CountedSource) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
 	started := time.Now()

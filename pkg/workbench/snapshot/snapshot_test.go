@@ -134,7 +134,7 @@ func TestBuild(t *testing.T) {
 func describe(s *snapshot.Snapshot) string {
 	region := ""
 	if s.Facts.Shoot != nil {
-		region = s.Facts.Shoot.Region
+		region = s.Facts.Shoot.Spec.Region
 	}
 	var objects []string
 	for _, o := range s.Objects {

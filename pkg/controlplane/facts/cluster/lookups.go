@@ -7,17 +7,122 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
+
+// watcher follows objects with an informer that stores only a part of each. It is safe for concurrent use.
+type watcher struct {
+	store      toolscache.Store
+	controller toolscache.Controller
+	// watches is true if the API server accepted the last request for a watch.
+	watches atomic.Bool
+}
+
+// newWatcher returns a watcher of the objects that the list and the options select; keep returns the stored part.
+func newWatcher(
+	c client.WithWatch, newList func() client.ObjectList, only client.ListOptions, keep toolscache.TransformFunc, handler toolscache.ResourceEventHandler,
+) *watcher {
+	w := &watcher{}
+	with := func(o metav1.ListOptions) *client.ListOptions {
+		options := only
+		options.Limit, options.Continue, options.Raw = o.Limit, o.Continue, &o
+		return &options
+	}
+	w.store, w.controller = toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: &toolscache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				list := newList()
+				if err := c.List(ctx, list, with(o)); err != nil {
+					w.watches.Store(false)
+					return nil, err
+				}
+				return list, nil
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				events, err := c.Watch(ctx, newList(), with(o))
+				w.watches.Store(err == nil)
+				return events, err
+			},
+		},
+		Handler: handler, Transform: keep,
+	})
+	return w
+}
+
+func identity(m metav1.Object) *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
+}
+
+// watched are the objects of one name, in all namespaces or in one.
+type watched struct {
+	schema.GroupVersionKind
+	namespace, name string
+}
+
+// lookupWatcher follows the objects of a lookup with a constant name, and stores only the selected parts of each.
+type lookupWatcher struct {
+	*watcher
+	name      string
+	selection facts.Selection
+	stop      context.CancelFunc
+}
+
+// pick is the stored part of an object.
+type pick struct {
+	metav1.ObjectMeta
+
+	// found has the selected parts. It is nil for an unreadable object, which a lookup reads to get the error.
+	found *facts.Found
+}
+
+func newLookupWatcher(key watched, selection facts.Selection, c client.WithWatch) *lookupWatcher {
+	list := func() client.ObjectList {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(key.GroupVersion().WithKind(key.Kind + "List"))
+		return list
+	}
+	keep := func(object any) (any, error) {
+		plain, ok := object.(*unstructured.Unstructured)
+		if !ok { // some clients return typed objects
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+			if err != nil {
+				return nil, err
+			}
+			plain = &unstructured.Unstructured{Object: content}
+			plain.SetGroupVersionKind(key.GroupVersionKind)
+		}
+		found, _ := selection.Of(plain.Object)
+		return &pick{*identity(plain), found}, nil
+	}
+	// kube-apiserver authorizes requests in this form by resourceNames.
+	only := client.ListOptions{Namespace: key.namespace, FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.name)}
+	return &lookupWatcher{newWatcher(c, list, only, keep, toolscache.ResourceEventHandlerFuncs{}), key.name, selection, func() {}}
+}
+
+// get returns the known object in a namespace. It returns nil if it is not known; absent reports that the watch knows
+// that it does not exist.
+func (w *lookupWatcher) get(namespace string) (found *facts.Found, absent bool) {
+	object, exists, _ := w.store.GetByKey(toolscache.NewObjectName(namespace, w.name).String())
+	if p, ok := object.(*pick); ok {
+		found = p.found
+	}
+	return found, !exists && w.controller.HasSynced() && w.watches.Load()
+}
 
 // lookupWatchers has the watchers for the objects with constant names that the active program looks up.
 type lookupWatchers struct {
@@ -25,30 +130,22 @@ type lookupWatchers struct {
 
 	mutex    sync.RWMutex
 	context  context.Context // nil before Start
-	watchers map[watched]*watcher
+	watchers map[watched]*lookupWatcher
 	group    sync.WaitGroup
 }
 
 // Serve watches the objects with constant names in these requests, and stops all other watches. Before Start, it only
 // stores the requests.
 func (s *Source) Serve(requests []facts.LookupRequest) {
-	wanted := map[watched]facts.Selection{}
-	for _, l := range requests {
-		if !l.Computed {
-			key := keyOf(l)
-			wanted[key] = wanted[key].Join(l.Selection())
-		}
-	}
-	s.lookups.serve(wanted)
-}
-
-func keyOf(l facts.LookupRequest) watched {
-	return watched{l.GroupVersionKind, l.Namespace, l.ObjectName}
-}
-
-func (l *lookupWatchers) serve(wanted map[watched]facts.Selection) {
+	l := &s.lookups
 	if l.client == nil {
 		return
+	}
+	wanted := map[watched]facts.Selection{}
+	for _, r := range requests {
+		if !r.Computed {
+			wanted[keyOf(r)] = wanted[keyOf(r)].Join(r.Selection())
+		}
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -58,19 +155,20 @@ func (l *lookupWatchers) serve(wanted map[watched]facts.Selection) {
 			delete(l.watchers, key)
 		}
 	}
-	if l.watchers == nil {
-		l.watchers = map[watched]*watcher{}
-	}
 	for key, selection := range wanted {
 		if l.watchers[key] == nil {
-			l.watchers[key] = newWatcher(key, selection, l.client)
+			l.watchers[key] = newLookupWatcher(key, selection, l.client)
 			l.start(l.watchers[key])
 		}
 	}
 }
 
+func keyOf(l facts.LookupRequest) watched {
+	return watched{l.GroupVersionKind, l.Namespace, l.ObjectName}
+}
+
 // start runs a watcher once there is a context.
-func (l *lookupWatchers) start(w *watcher) {
+func (l *lookupWatchers) start(w *lookupWatcher) {
 	if l.context == nil || l.context.Err() != nil {
 		return
 	}
@@ -81,42 +179,40 @@ func (l *lookupWatchers) start(w *watcher) {
 
 // Start runs the watches and follows the versions of Clusters until the context ends. It never fails.
 func (s *Source) Start(ctx context.Context) error {
-	if s.versions.client != nil {
-		s.lookups.group.Go(func() { s.versions.controller.RunWithContext(ctx) })
+	l := &s.lookups
+	if s.clusters != nil {
+		l.group.Go(func() { s.clusters.controller.RunWithContext(ctx) })
 	}
-	s.lookups.mutex.Lock()
-	s.lookups.context = ctx
-	for w := range maps.Values(s.lookups.watchers) {
-		s.lookups.start(w)
+	l.mutex.Lock()
+	l.context = ctx
+	for _, w := range l.watchers {
+		l.start(w)
 	}
-	s.lookups.mutex.Unlock()
+	l.mutex.Unlock()
 	<-ctx.Done()
-	s.lookups.group.Wait()
+	l.group.Wait()
 	return nil
 }
 
 // NeedLeaderElection returns false: every replica handles admissions.
 func (*Source) NeedLeaderElection() bool { return false }
 
-// watcher returns the watcher for a request, or nil.
-func (l *lookupWatchers) watcher(r facts.LookupRequest) *watcher {
-	if r.Computed || l.client == nil {
-		return nil
+// watched returns the watcher's copy of the object for a control plane, or nil without one. absent reports that a
+// watcher knows that it does not exist.
+func (l *lookupWatchers) watched(namespace string, r facts.LookupRequest) (found *facts.Found, absent bool) {
+	if r.Computed {
+		return nil, false
 	}
 	l.mutex.RLock()
 	w := l.watchers[keyOf(r)]
 	l.mutex.RUnlock()
 	if w == nil || !w.selection.Covers(r.Selection()) {
-		return nil
+		return nil, false
 	}
-	return w
-}
-
-// cached returns the watcher's copy of the object for a control plane; absent reports that it does not exist.
-func (w *watcher) cached(namespace string, r facts.LookupRequest) (found *facts.Found, absent bool) {
-	in := r.In(namespace)
-	if found, absent = w.get(in), w.lacks(in); found == nil && r.Scope == facts.ScopeUnknown {
-		return w.get(""), absent && w.lacks("")
+	found, absent = w.get(r.In(namespace))
+	if found == nil && r.Scope == facts.ScopeUnknown {
+		clusterScoped, missing := w.get("")
+		return clusterScoped, absent && missing
 	}
 	return found, absent
 }
@@ -125,16 +221,14 @@ func (w *watcher) cached(namespace string, r facts.LookupRequest) (found *facts.
 // kube-apiserver: once, within the context's deadline, and without caching. A watcher also knows that an optional
 // object does not exist.
 func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
-	if w := s.lookups.watcher(l); w != nil {
-		found, absent := w.cached(namespace, l)
-		if absent && l.Optional {
-			return nil, nil
-		}
-		// A missing key may have been added since the last event.
-		if found != nil {
-			if picked, err := l.Pick(found); err == nil {
-				return picked, nil
-			}
+	found, absent := s.lookups.watched(namespace, l)
+	if absent && l.Optional {
+		return nil, nil
+	}
+	// A missing key may have been added since the last event.
+	if found != nil {
+		if picked, err := l.Pick(found); err == nil {
+			return picked, nil
 		}
 	}
 	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}

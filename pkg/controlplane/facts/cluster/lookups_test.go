@@ -59,7 +59,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 func TestLookupOfConstantNameIsWatched(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "cloudprovider", map[string]string{"region": "eu", "password": "hunter2"}), makeSecret("a", "other", nil))
-	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
+	s := New(c, c, Options{Watcher: c})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = s.Start(ctx) }()
@@ -116,11 +116,11 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 	if err := c.Delete(ctx, makeSecret("a", "cloudprovider", nil)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deletion is seen", func() bool { return region("a") == "none" && s.lookups.watchers[key].get("a") == nil })
+	eventually(t, "the deletion is seen", func() bool { return region("a") == "none" && len(s.lookups.watchers[key].store.List()) == 0 })
 
 	more := request
 	more.Keys = []string{"zone"}
-	if s.lookups.watcher(more) != nil {
+	if found, absent := s.lookups.watched("b", more); found != nil || absent {
 		t.Error("a watcher that lacks a requested key answered the lookup")
 	}
 	before := s.lookups.watchers[key]
@@ -145,7 +145,7 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 func TestLookupOfComputedNameIsNotCached(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "x", map[string]string{"k": "v"}))
-	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
+	s := New(c, c, Options{Watcher: c})
 	request := facts.LookupRequest{GroupVersionKind: facts.Secret, ObjectName: "x", Keys: []string{"k"}, Computed: true}
 	s.Serve([]facts.LookupRequest{request})
 	for range 2 {
@@ -200,14 +200,15 @@ func BenchmarkLookups(b *testing.B) {
 	}
 	for b.Loop() {
 		picked := used(func() any {
-			watchers := make([]*watcher, len(names))
+			watchers := make([]*lookupWatcher, len(names))
 			for i, name := range names {
-				w := newWatcher(watched{}, facts.Selection{Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0}, nil)
+				selection := facts.Selection{Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0}
+				watchers[i] = newLookupWatcher(watched{}, selection, nil)
 				for shoot := range shoots {
-					part, _ := w.pick(object(name, shoot).DeepCopy())
-					_ = w.store.Add(part)
+					part := object(name, shoot).DeepCopy()
+					found, _ := selection.Of(part.Object)
+					_ = watchers[i].store.Add(&pick{*identity(part), found})
 				}
-				watchers[i] = w
 			}
 			return watchers
 		})

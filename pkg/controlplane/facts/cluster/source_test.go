@@ -113,7 +113,7 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if f.Shoot.Name != "blue" || part(t, f.Seed).Name != "seed-eu" || part(t, f.CloudProfile).Name != "metal" || f.Garden != nil {
+			if f.Shoot.Metadata.Name != "blue" || part(t, f.Seed).Metadata.Name != "seed-eu" || part(t, f.CloudProfile).Metadata.Name != "metal" || f.Garden != nil {
 				t.Errorf("got %+v", f)
 			}
 			if diff := cmp.Diff(facts.Namespace{Name: namespace, Labels: map[string]string{"a": "b"}}, f.Namespace); diff != "" {
@@ -142,7 +142,7 @@ func TestReadGarden(t *testing.T) {
 			if !errors.Is(err, c.want) {
 				t.Fatalf("got %v, want %v", err, c.want)
 			}
-			if err == nil && (f.Garden.Kubernetes != "1.34.1" || f.Shoot != nil || f.Namespace.Labels["a"] != "b") {
+			if err == nil && (f.Kubernetes() != "1.34.1" || f.Shoot != nil || f.Namespace.Labels["a"] != "b") {
 				t.Errorf("got %+v", f)
 			}
 		})
@@ -200,8 +200,8 @@ func TestFactsAreKeptForAVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := read()
-	if second.Shoot.Kubernetes != "1.34.0" {
-		t.Errorf("got Kubernetes %s after the update", second.Shoot.Kubernetes)
+	if second.Kubernetes() != "1.34.0" {
+		t.Errorf("got Kubernetes %s after the update", second.Kubernetes())
 	}
 	if part(t, second.CloudProfile) != part(t, first.CloudProfile) || part(t, second.Seed) != part(t, first.Seed) {
 		t.Error("a cloud profile or seed that did not change was decoded again")
@@ -284,38 +284,8 @@ func TestConcurrentReads(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if kept := s.facts.recent.Len(); kept != 3 {
+	if kept := s.facts.Len(); kept != 3 {
 		t.Errorf("%d Clusters are kept, want 3", kept)
-	}
-}
-
-func TestCache(t *testing.T) {
-	c := newCache[string, int](2)
-	made := 0
-	get := func(key string) int {
-		value, err := c.get(key, func(value int) bool { return value < 10 }, func() (int, error) { made++; return made, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
-	for _, step := range []struct {
-		key  string
-		want int
-	}{{"a", 1}, {"b", 2}, {"a", 1}, {"c", 3}, {"a", 1}, {"b", 4}, {"c", 5}} {
-		if got := get(step.key); got != step.want {
-			t.Errorf("%s: got %d, want %d", step.key, got, step.want)
-		}
-	}
-	made = 9
-	if get("d"); get("d") != 11 {
-		t.Error("a rejected value was cached")
-	}
-	if _, err := c.get("e", func(int) bool { return true }, func() (int, error) { return 0, errors.New("no") }); err == nil {
-		t.Error("no error, want one")
-	}
-	if c.recent.Len() != 2 {
-		t.Errorf("%d entries are kept, want 2", c.recent.Len())
 	}
 }
 

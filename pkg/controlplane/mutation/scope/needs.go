@@ -17,8 +17,9 @@ import (
 // Needs lists the facts that the rules of a selection use.
 type Needs struct {
 	Cluster, Object bool
-	// Parts are the used parts of the Cluster.
-	Parts   facts.Parts
+	// Seed and CloudProfile are decoded before expressions are evaluated.
+	Seed, CloudProfile bool
+
 	Scopes  []*Scope // those that have a rule, in the order of the rules
 	Lookups map[*Scope]map[string]bool
 }
@@ -41,9 +42,8 @@ func (n *Needs) add(s *Scope, references []string, seen map[string]bool) {
 			n.addVariables(s, name, seen)
 		default:
 			n.Cluster = n.Cluster || slices.Contains(namesOfCluster, root)
-			n.Parts = n.Parts.Join(facts.Parts{
-				Manifest: facts.InManifest(root, name), Seed: root == "seed" || root == ImagesName, CloudProfile: root == "cloudProfile",
-			})
+			n.Seed = n.Seed || root == "seed" || root == ImagesName
+			n.CloudProfile = n.CloudProfile || root == "cloudProfile"
 			n.Object = n.Object || root == "object" || root == "pool" || root == ImagesName
 		}
 	}
@@ -168,12 +168,12 @@ func (s *Scope) MarkSecrets(t *target.Target, writes []operation.Write, items []
 
 // Decode decodes the used parts of the Cluster, so that an invalid part is found before expressions are evaluated.
 func (n *Needs) Decode(f *facts.Facts) error {
-	if n.Parts.Seed {
+	if n.Seed {
 		if _, err := f.Seed.Get(); err != nil {
 			return err
 		}
 	}
-	if n.Parts.CloudProfile {
+	if n.CloudProfile {
 		if _, err := f.CloudProfile.Get(); err != nil {
 			return err
 		}

@@ -77,10 +77,10 @@ func (i *images) variable() expression.Variable {
 func (i *images) value(f *facts.Facts, pool string) ref.Val {
 	wanted := image.Wanted{Target: f.Kubernetes()}
 	if seed, err := f.Seed.Get(); err == nil && seed != nil {
-		wanted.Runtime = seed.Kubernetes
+		wanted.Runtime = seed.Status.KubernetesVersion
 	}
 	if worker := f.Pool(pool); worker != nil {
-		wanted.Target, wanted.Architecture = worker.Kubernetes, worker.Architecture
+		wanted.Target, wanted.Architecture = worker.Kubernetes.Version, worker.Machine.Architecture
 	}
 	if known, ok := i.choices.Get(wanted); ok {
 		return known.(ref.Val)

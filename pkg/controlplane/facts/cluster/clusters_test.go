@@ -46,12 +46,12 @@ func counting(t *testing.T, got *atomic.Int64, objects ...client.Object) client.
 // followed returns a running source that has received the version of the Cluster.
 func followed(t *testing.T, c client.WithWatch) *Source {
 	t.Helper()
-	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
+	s := New(c, c, Options{Watcher: c})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.Start(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	eventually(t, "the Clusters are listed", func() bool { _, known := s.versions.latest(namespace); return known })
+	eventually(t, "the Clusters are listed", func() bool { return s.stored(namespace) != nil })
 	return s
 }
 
@@ -60,7 +60,7 @@ func followed(t *testing.T, c client.WithWatch) *Source {
 func TestClusterIsReadOncePerVersion(t *testing.T) {
 	var got atomic.Int64
 	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
-	before := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
+	before := New(c, c, Options{Watcher: c})
 	for range 2 {
 		if f, err := before.Read(t.Context(), namespace); err != nil || f.Kubernetes() != "1.33.4" {
 			t.Fatalf("got %v of %v", err, f)
@@ -98,43 +98,9 @@ func TestClusterIsReadOncePerVersion(t *testing.T) {
 	if err := c.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deletion is seen", func() bool { _, kept := s.facts.lookup(namespace); return !kept })
+	eventually(t, "the deletion is seen", func() bool { _, kept := s.facts.Get(namespace); return !kept })
 	if _, err := s.Read(t.Context(), namespace); !errors.Is(err, facts.ErrNotFound) {
 		t.Errorf("got %v for a Cluster that is gone", err)
-	}
-}
-
-// TestOnlyNamedPartsAreKept checks that only named parts are kept, and that a Cluster is read again for other parts.
-func TestOnlyNamedPartsAreKept(t *testing.T) {
-	var got atomic.Int64
-	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
-	read := func(parts facts.Parts) *facts.Facts {
-		t.Helper()
-		f, err := s.Naming(parts).Read(t.Context(), namespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
-	f := read(facts.Parts{})
-	if f.Seed != nil || f.CloudProfile != nil || f.Shoot == nil {
-		t.Errorf("want only the Shoot without named parts, got %+v", f)
-	}
-	if _, failed := f.Shoot.Manifest.Spec().(error); !failed || f.Kubernetes() != "1.33.4" {
-		t.Error("the whole Shoot is kept although no rule names it")
-	}
-	if f := read(facts.Parts{CloudProfile: true}); f.Seed != nil || part(t, f.CloudProfile).Name != "metal" {
-		t.Errorf("got %+v", f)
-	}
-	all := read(facts.AllParts())
-	if _, ok := all.Shoot.Manifest.Spec().(map[string]any); !ok || part(t, all.Seed) == nil || part(t, all.CloudProfile) == nil || got.Load() != 3 {
-		t.Errorf("got %+v, and the Cluster %d times", all, got.Load())
-	}
-	if read(facts.Parts{Seed: true}) != all || got.Load() != 3 {
-		t.Error("a cached Cluster was read again for fewer parts")
-	}
-	if f, err := s.Naming(facts.Parts{Seed: true}).Refresh(t.Context(), namespace); err != nil || f != all || got.Load() != 4 {
-		t.Errorf("refreshed: %v, %+v", err, f)
 	}
 }
 
@@ -198,26 +164,22 @@ func TestKeptPartOfClusterIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	const shoots, allowed = 100, 25_000
-	for _, parts := range []facts.Parts{{}, facts.AllParts()} {
-		t.Run(fmt.Sprintf("%+v", parts), func(t *testing.T) {
-			s := New(m, m, Options{})
-			before := heap()
-			for i := range shoots {
-				f, err := s.Naming(parts).Read(t.Context(), fmt.Sprint("shoot-", i))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if profile := part(t, f.CloudProfile); parts.CloudProfile && profile.Manifest.In("caBundle") == nil {
-					t.Fatal("no cloud profile")
-				}
-			}
-			if grown := int64(heap()-before) / shoots; grown > allowed {
-				t.Errorf("each Cluster takes %d bytes, more than %d", grown, allowed)
-			}
-			if kept := s.facts.recent.Len(); kept != shoots {
-				t.Errorf("%d Clusters are kept", kept)
-			}
-		})
+	s := New(m, m, Options{})
+	before := heap()
+	for i := range shoots {
+		f, err := s.Read(t.Context(), fmt.Sprint("shoot-", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part(t, f.CloudProfile).Manifest.In("caBundle") == nil {
+			t.Fatal("no cloud profile")
+		}
+	}
+	if grown := int64(heap()-before) / shoots; grown > allowed {
+		t.Errorf("each Cluster takes %d bytes, more than %d", grown, allowed)
+	}
+	if kept := s.facts.Len(); kept != shoots {
+		t.Errorf("%d Clusters are kept", kept)
 	}
 }
 
