@@ -109,11 +109,8 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 	if err != nil {
 		return nil, err
 	}
-	if err := warm(ctx, mgr); err != nil {
-		return nil, err
-	}
-	optOuts := webhook.NewOptOuts(measures, mgr.GetLogger().WithName("opt-outs"))
-	if err := webhook.AddOptOuts(ctx, mgr, optOuts); err != nil {
+	optOuts, err := webhook.AddOptOuts(ctx, mgr, metrics.Registry)
+	if err != nil {
 		return nil, err
 	}
 	trust, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
@@ -133,10 +130,7 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 		Metrics: measures, Clock: clock.RealClock{},
 	}
 	store.Uninstalling = registrar.Uninstalling
-	callers, err := o.addCallers(ctx, mgr, registrar)
-	if err != nil {
-		return nil, err
-	}
+	callers := &webhook.Callers{Segments: trust, Certificates: len(o.ClientCA) > 0, Metrics: measures}
 	handler := &webhook.Handler{
 		Engine: store, Installations: registrar.Installations, OptOuts: optOuts, Metrics: measures,
 		Events: webhook.NewEvents(mgr.GetEventRecorderFor(o.Name), source.HasCluster, measures),
@@ -150,27 +144,17 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 	}
 	for _, add := range []func() error{
 		func() error { return webhook.AddRegistrar(mgr, registrar, store.NotifyChanges()) },
+		func() error { return webhook.AddInstallations(mgr, registrar.Installations) },
 		func() error { return o.addHeartbeat(mgr) },
 		func() error { return o.addPatrol(mgr, store, registrar) },
 		func() error { return o.addGate(mgr, store, registrar) },
-		func() error { return o.addChecks(ctx, mgr, store, optOuts, registrar, draining) },
+		func() error { return o.addChecks(ctx, mgr, store, registrar, draining) },
 	} {
 		if err := add(); err != nil {
 			return nil, err
 		}
 	}
 	return registrar, nil
-}
-
-// addCallers makes every replica watch the accepted callers.
-func (o *Installation) addCallers(ctx context.Context, mgr manager.Manager, r *webhook.Registrar) (*webhook.Callers, error) {
-	callers := &webhook.Callers{
-		Segments: r.Segments, Reader: mgr.GetClient(), Name: o.Endpoint.Name, Certificates: len(o.ClientCA) > 0, Metrics: r.Metrics, Clock: r.Clock,
-	}
-	if err := callers.Prime(ctx, r.Reader); err != nil {
-		return nil, err
-	}
-	return callers, webhook.AddPeers(ctx, mgr, callers, r.Installations)
 }
 
 // addProfiles loads the profiles now and after every change. Invalid profiles do not prevent the program from serving
@@ -323,17 +307,6 @@ func readOverwrite(path string) (*image.Vector, error) {
 func overwriteFile() []byte {
 	raw, _ := disk.ReadFile(os.Getenv(imagevector.OverrideEnv), disk.DocumentSize)
 	return raw
-}
-
-// warm fills the cache of namespaces before the first admission needs it. Clusters are not in this cache: the source
-// watches them itself, and the program is ready without a list of them.
-func warm(ctx context.Context, mgr manager.Manager) error {
-	namespaces := &metav1.PartialObjectMetadata{}
-	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if _, err := mgr.GetCache().GetInformer(ctx, namespaces); err != nil {
-		return fmt.Errorf("filling the cache of namespaces: %w", err)
-	}
-	return nil
 }
 
 // addGate adds the gate to the leader if it is enabled. An installation for a virtual garden has none: the installation
@@ -572,7 +545,7 @@ const checkTimeout = 900 * time.Millisecond
 // unless admissions are answered: profiles are loaded, the caches are filled, the API server trusts the served
 // certificate, and the registration is correct.
 func (o *Installation) addChecks(
-	ctx context.Context, mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool,
+	ctx context.Context, mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar, draining *atomic.Bool,
 ) error {
 	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: registrar.Bundle}
 	alive := map[string]healthz.Checker{
@@ -584,7 +557,7 @@ func (o *Installation) addChecks(
 		"shutdown": func(context.Context) error { return unless(!draining.Load(), "the program is shutting down") },
 		"profiles": func(context.Context) error { return unless(store.Loaded(), "no profiles are loaded") },
 		"caches": func(ctx context.Context) error {
-			return unless(mgr.GetCache().WaitForCacheSync(ctx) && optOuts.Synced(), "the caches are not filled")
+			return unless(mgr.GetCache().WaitForCacheSync(ctx), "the caches are not filled")
 		},
 		"webhook-server": serving.Check,
 		"registration":   func(ctx context.Context) error { return registrar.Check(ctx, leads(mgr)) },

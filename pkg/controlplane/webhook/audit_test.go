@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -38,11 +37,7 @@ func TestAudit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got map[string]string
-			if err := json.Unmarshal(appendAudit(nil, &c.result), &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
+			if diff := cmp.Diff(c.want, auditOf(&c.result)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

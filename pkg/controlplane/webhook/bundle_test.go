@@ -57,7 +57,7 @@ func TestReadBundle(t *testing.T) {
 				}
 				builder.WithObjects(secret)
 			}
-			got, err := secretBundle{builder.Build(), certificates}.ReadBundle(context.Background())
+			got, err := secretBundle{reader: builder.Build(), certificates: certificates}.ReadBundle(context.Background())
 			if string(got) != test.want || (test.want == "") != errors.Is(err, ErrNoBundle) {
 				t.Errorf("got %q and %v, want %q", got, err, test.want)
 			}

@@ -11,17 +11,12 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -67,72 +62,13 @@ func (s staticSegment) ReadSegments(context.Context) ([]Segment, error) {
 	return []Segment{{Value: string(s)}}, nil
 }
 
-// Callers decides which clients may request admissions: those with a segment of a CA, or of the registration
-// that API servers read. The latter matters if this replica has not read the Secret of a new CA yet.
+// Callers decides which clients may request admissions: those with a segment of a CA.
 type Callers struct {
 	// Segments returns the segments of the CAs.
 	Segments SegmentReader
-	// Reader reads the registration with the given Name.
-	Reader client.Reader
-	Name   string
 	// Certificates requires a client certificate, which the TLS server has verified.
 	Certificates bool
 	Metrics      *Metrics
-	Clock        clock.PassiveClock
-
-	mutex      sync.Mutex
-	registered map[string]time.Time // time when each segment was last seen in the registration
-	accepted   atomic.Pointer[[]string]
-}
-
-// Refresh reads the accepted segments. After an error, the previous ones stay accepted.
-func (c *Callers) Refresh(ctx context.Context) error {
-	return c.refresh(ctx, c.Segments, c.Reader)
-}
-
-// Prime reads the accepted segments from the API server, before the server starts and the caches are filled. It fails
-// if they cannot be read.
-func (c *Callers) Prime(ctx context.Context, reader client.Reader) error {
-	segments := c.Segments
-	if cached, ok := segments.(secretBundle); ok {
-		cached.reader = reader
-		segments = cached
-	}
-	return c.refresh(ctx, segments, reader)
-}
-
-func (c *Callers) refresh(ctx context.Context, from SegmentReader, reader client.Reader) error {
-	segments, err := from.ReadSegments(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the path segments: %w", err)
-	}
-	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := reader.Get(ctx, client.ObjectKey{Name: c.Name}, current); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the registration: %w", err)
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	now := c.Clock.Now()
-	if c.registered == nil {
-		c.registered = map[string]time.Time{}
-	}
-	for i := range current.Webhooks {
-		segment, _ := splitPath(pathOf(&current.Webhooks[i]))
-		c.registered[segment] = now
-	}
-	var accepted []string
-	for _, segment := range segments {
-		accepted = append(accepted, segment.Value)
-	}
-	for segment, at := range c.registered {
-		if now.Sub(at) > settle {
-			delete(c.registered, segment)
-			continue
-		}
-		accepted = append(accepted, segment)
-	}
-	c.accepted.Store(&accepted)
-	return nil
 }
 
 // Allow reports whether a client may request admissions. It answers and counts a rejected request, and reveals
@@ -143,7 +79,7 @@ func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(http.StatusForbidden)
 		return false
 	}
-	if segment, _ := splitPath(r.URL.Path); !c.accepts(segment) {
+	if segment, _ := splitPath(r.URL.Path); !c.accepts(r.Context(), segment) {
 		c.Metrics.unauthorized.WithLabelValues("path").Inc()
 		w.WriteHeader(http.StatusNotFound)
 		return false
@@ -151,17 +87,14 @@ func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// accepts compares segments in constant time.
-func (c *Callers) accepts(segment string) bool {
-	accepted := c.accepted.Load()
-	if accepted == nil {
-		return false
-	}
+// accepts compares segments in constant time. It accepts none if the CAs cannot be read.
+func (c *Callers) accepts(ctx context.Context, segment string) bool {
+	accepted, err := c.Segments.ReadSegments(ctx)
 	equal := 0
-	for _, one := range *accepted {
-		equal |= subtle.ConstantTimeCompare([]byte(one), []byte(segment))
+	for _, one := range accepted {
+		equal |= subtle.ConstantTimeCompare([]byte(one.Value), []byte(segment))
 	}
-	return equal == 1
+	return err == nil && equal == 1
 }
 
 // splitPath removes the segment from the path of a webhook: /webhooks/<segment>/<set>/<provider>. The segment

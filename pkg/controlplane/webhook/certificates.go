@@ -28,18 +28,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
-	"github.com/gardener/gardener/pkg/controllerutils"
 	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 
@@ -130,52 +127,28 @@ func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, c
 	if err := c.watch(mgr, serve); err != nil {
 		return nil, fmt.Errorf("adding the management of certificates: %w", err)
 	}
-	return secretBundle{reader: mgr.GetClient(), certificates: c}, nil
+	return secretBundle{reader: mgr.GetClient(), direct: mgr.GetAPIReader(), certificates: c}, nil
 }
 
 // watch generates certificates in the leader, and writes the file in each replica, when a Secret changes and
 // periodically.
 func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) error {
-	for name, keep := range map[string]struct {
-		everywhere bool
-		when       predicate.Predicate
-		do         func(context.Context) error
-	}{
-		"webhook-certificate": {
-			// The leader ignores its own writes.
-			when: predicate.Funcs{
-				CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
-			},
-			do: func(ctx context.Context) error { return c.generate(ctx, mgr.GetClient()) },
-		},
-		"webhook-certificate-reloader": {
-			everywhere: true, when: predicate.Funcs{},
-			do: func(ctx context.Context) error {
-				if err := serve.write(ctx, mgr.GetClient()); !errors.Is(err, errNoCertificate) {
-					return err
-				}
-				return nil // the leader generates another, which causes an event
-			},
-		},
-	} {
-		added, err := controller.New(name, mgr, controller.Options{
-			NeedLeaderElection: ptr.To(!keep.everywhere),
-			Reconciler: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-				return reconcile.Result{RequeueAfter: certificatePeriod}, keep.do(ctx)
-			}),
-		})
-		if err != nil {
-			return err
-		}
-		once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-		if err := added.Watch(controllerutils.EnqueueOnce); err != nil {
-			return err
-		}
-		if err := added.Watch(source.Kind[client.Object](mgr.GetCache(), &corev1.Secret{}, once, keep.when)); err != nil {
-			return err
-		}
+	// The leader ignores its own writes.
+	deletions := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
-	return nil
+	if err := addController(mgr, "webhook-certificate", leader, func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{RequeueAfter: certificatePeriod}, c.generate(ctx, mgr.GetClient())
+	}, onChange(mgr, &corev1.Secret{}, deletions)); err != nil {
+		return err
+	}
+	return addController(mgr, "webhook-certificate-reloader", everyReplica, func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+		err := serve.write(ctx, mgr.GetClient())
+		if errors.Is(err, errNoCertificate) {
+			err = nil // the leader generates another, which causes an event
+		}
+		return reconcile.Result{RequeueAfter: certificatePeriod}, err
+	}, onChange(mgr, &corev1.Secret{}))
 }
 
 // generate generates missing or expiring certificates, and removes old ones. Names, lifetimes and rotation are the same
@@ -327,8 +300,9 @@ type staticTrust struct {
 
 // secretBundle reads the Secrets of the secrets manager.
 type secretBundle struct {
-	reader       client.Reader
-	certificates Certificates
+	// reader is a cache, and direct reads from the API server before the cache is started.
+	reader, direct client.Reader
+	certificates   Certificates
 }
 
 // ReadSegments derives the segments from the keys of the CAs: the current CA, and the previous one as long as the
@@ -352,12 +326,17 @@ func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
 
 // list returns the Secrets with the CA's name in a label, the newest first.
 func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, error) {
-	list := &corev1.SecretList{}
-	err := b.reader.List(ctx, list, client.InNamespace(b.certificates.Namespace), client.MatchingLabels{
+	list, namespace := &corev1.SecretList{}, client.InNamespace(b.certificates.Namespace)
+	wanted := client.MatchingLabels{
 		secretsmanager.LabelKeyManagedBy:       secretsmanager.LabelValueSecretsManager,
 		secretsmanager.LabelKeyManagerIdentity: b.certificates.identity(),
 		label:                                  b.certificates.caName(),
-	})
+	}
+	err := b.reader.List(ctx, list, namespace, wanted, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+	var notStarted *cache.ErrCacheNotStarted
+	if errors.As(err, &notStarted) {
+		err = b.direct.List(ctx, list, namespace, wanted)
+	}
 	slices.SortFunc(list.Items, func(x, y corev1.Secret) int {
 		if order := y.CreationTimestamp.Compare(x.CreationTimestamp.Time); order != 0 {
 			return order

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
@@ -75,18 +77,18 @@ func denialOf(ctx context.Context, err error) *rejection {
 	return &rejection{mutation.Internal, http.StatusInternalServerError, "internal error", err}
 }
 
-// statusReason returns the metav1.StatusReason of an HTTP code.
-func statusReason(code int32) string {
+// statusReason returns the reason of an HTTP code.
+func statusReason(code int32) metav1.StatusReason {
 	switch code {
 	case http.StatusForbidden:
-		return "Forbidden"
+		return metav1.StatusReasonForbidden
 	case http.StatusUnprocessableEntity:
-		return "Invalid"
+		return metav1.StatusReasonInvalid
 	case http.StatusServiceUnavailable:
-		return "ServiceUnavailable"
+		return metav1.StatusReasonServiceUnavailable
 	case http.StatusGatewayTimeout:
-		return "Timeout"
+		return metav1.StatusReasonTimeout
 	default:
-		return "InternalError"
+		return metav1.StatusReasonInternalError
 	}
 }

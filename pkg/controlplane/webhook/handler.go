@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -42,7 +42,7 @@ type Handler struct {
 	Engine Engine
 	// Installations knows other installations in the cluster. It may be nil.
 	Installations *Installations
-	// OptOuts has the namespaces that are opted out. It may be nil.
+	// OptOuts finds the namespaces that are opted out. It may be nil.
 	OptOuts *OptOuts
 	// Metrics counts admissions.
 	Metrics *Metrics
@@ -99,12 +99,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refused(w, x, err)
 		return
 	}
-	answer := buffers.Get().(*[]byte)
-	*answer = h.answer(ctx, x, (*answer)[:0])
-	h.write(w, *answer)
+	respond(w, h.answer(ctx, x))
 	// not after a panic, because the review may still be in use
-	x.review.release()
-	buffers.Put(answer)
+	x.review.scanned.Release()
 }
 
 // timeout returns the API server's timeout minus a margin for the transfer of the answer.
@@ -116,20 +113,13 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
-// longAnswer is the size in bytes from which net/http may send a response in two parts, the second after the handler
-// returned. Such a response is flushed before the review's memory is released.
-const longAnswer = 3 << 10
-
-// buffers is a pool for answers.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
 // read reads the body. Its errors are *refusals.
 func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "send an %s with POST", reviewKind)
 	}
-	if !isJSON(r.Header.Get("Content-Type")) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return refuse(ReviewMediaType, http.StatusUnsupportedMediaType, "the body must be application/json")
 	}
 	if r.ContentLength > h.MaxReviewBytes {
@@ -153,36 +143,21 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-// isJSON reports whether a Content-Type is JSON, with any parameters.
-func isJSON(contentType string) bool {
-	const want = "application/json"
-	if contentType == want { // fast path for kube-apiserver
-		return true
-	}
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && media == want
-}
-
 func (h *Handler) tooLarge() *refusal {
 	return refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
 }
 
-// answer appends the answer.
-func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
-	if !x.review.handled() {
-		h.Metrics.admission(x, "", "ignored")
-		return appendAllowed(out, x.review.uid)
-	}
-	if h.OptOuts.Contains(x.review.request.Namespace) {
-		h.Metrics.admission(x, subjectOf(x.review.request), "opted-out")
-		return appendAllowed(out, x.review.uid)
-	}
-	if h.Installations.Yields(x.route) {
-		h.Metrics.admission(x, subjectOf(x.review.request), "yielded")
-		return appendAllowed(out, x.review.uid)
-	}
-	if !x.served {
-		return h.denied(ctx, out, x, &rejection{mutation.NotLoaded, http.StatusServiceUnavailable,
+// answer returns the answer to the review.
+func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
+	switch {
+	case !x.review.handled():
+		return h.allowed(x, "", "ignored")
+	case h.OptOuts.Contains(ctx, x.review.request.Namespace):
+		return h.allowed(x, subjectOf(x.review.request), "opted-out")
+	case h.Installations.Yields(x.route):
+		return h.allowed(x, subjectOf(x.review.request), "yielded")
+	case !x.served:
+		return h.denied(ctx, x, &rejection{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -195,7 +170,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		if errors.As(err, &failure) {
 			x.target = failure.Target
 		}
-		return h.denied(ctx, out, x, denialOf(ctx, err))
+		return h.denied(ctx, x, denialOf(ctx, err))
 	}
 	if result.Panic != nil {
 		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
@@ -207,29 +182,31 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 	switch {
 	case result.Patch != nil:
 		h.Metrics.patched(x, result.Target, len(result.Patch))
-		return appendPatched(out, x.review.uid, result)
+		return x.review.patched(result)
 	case result.Target == "":
-		h.Metrics.admission(x, "", "ignored")
+		return h.allowed(x, "", "ignored")
 	default:
-		h.Metrics.admission(x, result.Target, "unchanged")
+		return h.allowed(x, result.Target, "unchanged")
 	}
-	return appendAllowed(out, x.review.uid)
 }
 
-func (h *Handler) write(w http.ResponseWriter, answer []byte) {
+// allowed counts an admission without a patch, and returns the answer.
+func (h *Handler) allowed(x *exchange, subject, result string) []byte {
+	h.Metrics.admission(x, subject, result)
+	return x.review.answerOf(admissionv1.AdmissionResponse{Allowed: true})
+}
+
+func respond(w http.ResponseWriter, answer []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	// Without a length, a long answer would be sent in chunks and more packets.
 	header.Set("Content-Length", strconv.Itoa(len(answer)))
 	// The API server has counted a timeout of its own, and reads no answer.
 	_, _ = w.Write(answer)
-	if len(answer) > longAnswer {
-		_ = http.NewResponseController(w).Flush()
-	}
 }
 
-// denied counts and logs a denial, and appends the answer.
-func (h *Handler) denied(ctx context.Context, out []byte, x *exchange, d *rejection) []byte {
+// denied counts and logs a denial, and returns the answer.
+func (h *Handler) denied(ctx context.Context, x *exchange, d *rejection) []byte {
 	request := x.review.request
 	name := x.target
 	if subject := subjectOf(request); subject != "" {
@@ -241,7 +218,7 @@ func (h *Handler) denied(ctx context.Context, out []byte, x *exchange, d *reject
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
 	h.Events.denied(ctx, x.review, d)
-	return appendDenied(out, x.review.uid, d)
+	return x.review.denied(d)
 }
 
 // subjectOf returns the name of the object in metrics if it is a target of the contract, or "".
@@ -281,7 +258,7 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	h.write(w, h.denied(context.Background(), nil, x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	respond(w, h.denied(context.Background(), x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }
 
 // account has the attributes of an admission's span: names of the program and of profiles, but no content of

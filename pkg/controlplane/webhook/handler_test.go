@@ -297,7 +297,7 @@ func FuzzParseReview(f *testing.F) {
 		if err != nil {
 			return
 		}
-		answer := appendPatched(nil, review.uid, &mutation.Result{Patch: []byte("[]")})
+		answer := review.patched(&mutation.Result{Patch: []byte("[]")})
 		if !json.Valid(answer) {
 			t.Errorf("the answer is not JSON: %s", answer)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -29,15 +30,13 @@ type Metrics struct {
 	events     *prometheus.CounterVec
 	info       *prometheus.GaugeVec
 	states     *prometheus.GaugeVec
-	reloads    watch.Metrics
-	optedOut   prometheus.Gauge
+	reloads    *prometheus.CounterVec
+	failed     prometheus.Gauge
 	// unauthorized counts rejected clients. refused is 1 if the registration belongs to another installation.
 	unauthorized *prometheus.CounterVec
 	refused      prometheus.Gauge
 
-	lock    sync.RWMutex
-	answers map[answerKey]answerMetrics
-	rulesBy map[ruleKey]prometheus.Counter
+	lock sync.RWMutex
 	// known has the active rules, or nil if they are unknown.
 	known map[ruleName]bool
 }
@@ -49,123 +48,88 @@ type ruleName struct{ set, profile, rule string }
 //
 //nolint:funlen // one list of all metrics
 func NewMetrics(registry prometheus.Registerer) *Metrics {
+	create := promauto.With(registry)
 	m := &Metrics{
-		answers: map[answerKey]answerMetrics{}, rulesBy: map[ruleKey]prometheus.Counter{},
-		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
+		admissions: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admissions_total",
 			Help: "Admissions by result: patched, unchanged, ignored (no target or other operation), opted-out, " +
 				"yielded (another installation serves the provider) or denied.",
 		}, []string{"set", "provider", "target", "result"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+		failures: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admission_failures_total",
 			Help: "Failed admissions, by reason.",
 		}, []string{"set", "provider", "reason"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: create.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_admission_duration_seconds",
 			Help: "Time from the first byte of a review's header to the response.",
 			// An object without rules takes tens of microseconds; the API server's default timeout is ten
 			// seconds.
 			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"set", "provider"}),
-		patch: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		patch: create.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_patch_bytes",
 			Help: "Size of patches in responses, before base64.",
 			// A flag takes about a hundred bytes; etcd's limit for objects is 1.5 MiB.
 			Buckets: []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
 		}, []string{"set", "provider"}),
-		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
+		applied: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_rules_total",
 			Help: "Rules by result of an admission: changed, unchanged, skipped or overridden. With mode observe also: observed (the rule " +
 				"would change the object) or denied (the rule would deny it).",
 		}, []string{"set", "target", "profile", "rule", "result"}),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+		events: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_events_total",
 			Help: "Events about denials: queued, or dropped because there were too many.",
 		}, []string{"result"}),
-		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		info: create.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_info",
 			Help: "1 for each active profile, with the hash of its file.",
 		}, []string{"profile", "hash"}),
-		states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		states: create.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_state",
 			Help: "1 for each profile file in its state: valid, last-good (the newest version is invalid, and the last valid one is active) " +
 				"or invalid (no version is active, and objects of its providers are denied).",
 		}, []string{"profile", "source", "state"}),
-		reloads: watch.Metrics{
-			Attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-				Name: "graft_profile_reloads_total",
-				Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
-			}, []string{"result"}),
-			Failed: prometheus.NewGauge(prometheus.GaugeOpts{
-				Name: "graft_profile_reload_failed",
-				Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
-			}),
-		},
-		optedOut: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_opted_out_namespaces",
-			Help: "Control planes that are not mutated because of an annotation or label of their namespace.",
+		reloads: create.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_profile_reloads_total",
+			Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
+		}, []string{"result"}),
+		failed: create.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_profile_reload_failed",
+			Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
 		}),
-		unauthorized: prometheus.NewCounterVec(prometheus.CounterOpts{
+		unauthorized: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_unauthorized_reviews_total",
 			Help: "Requests without credentials of the API server, by the missing one: the secret segment of the path, or a client certificate.",
 		}, []string{"missing"}),
-		refused: prometheus.NewGauge(prometheus.GaugeOpts{
+		refused: create.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_registration_refused",
 			Help: "1 while the registration belongs to another installation; Graft does not overwrite it.",
 		}),
 	}
-	m.register(registry)
-	return m
-}
-
-// register registers the metrics, and initializes the counters of failures.
-func (m *Metrics) register(registry prometheus.Registerer) {
-	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.states, m.reloads.Attempts, m.reloads.Failed, m.optedOut,
-		m.unauthorized, m.refused)
+	// These counters exist before the first count.
 	m.unauthorized.WithLabelValues("path")
 	m.unauthorized.WithLabelValues("certificate")
 	m.reloads.Attempts.WithLabelValues("success")
 	m.reloads.Attempts.WithLabelValues("failure")
 	m.events.WithLabelValues("queued")
 	m.events.WithLabelValues("dropped")
+	return m
 }
-
-// answerKey has the labels of an admission, answerMetrics its counters.
-type (
-	answerKey     struct{ set, provider, target, result string }
-	answerMetrics struct {
-		count    prometheus.Counter
-		duration prometheus.Observer
-		patch    prometheus.Observer
-	}
-)
 
 // patched counts an admission with a patch of the given size in bytes.
 func (m *Metrics) patched(x *exchange, target string, bytes int) {
-	m.admission(x, target, "patched").patch.Observe(float64(bytes))
+	m.admission(x, target, "patched")
+	m.patch.WithLabelValues(string(x.route.Set), x.provider).Observe(float64(bytes))
 }
 
-func (m *Metrics) admission(x *exchange, target, result string) answerMetrics {
+func (m *Metrics) admission(x *exchange, target, result string) {
 	if target == "" {
 		target = "none"
 	}
 	x.account.target, x.result = target, result
-	key := answerKey{string(x.route.Set), x.provider, target, result}
-	m.lock.RLock()
-	found, ok := m.answers[key]
-	m.lock.RUnlock()
-	if !ok {
-		found = answerMetrics{
-			count:    m.admissions.WithLabelValues(key.set, key.provider, target, result),
-			duration: m.duration.WithLabelValues(key.set, key.provider), patch: m.patch.WithLabelValues(key.set, key.provider),
-		}
-		m.lock.Lock()
-		m.answers[key] = found
-		m.lock.Unlock()
-	}
-	found.count.Inc()
-	found.duration.Observe(time.Since(x.started).Seconds())
-	return found
+	m.admissions.WithLabelValues(string(x.route.Set), x.provider, target, result).Inc()
+	m.duration.WithLabelValues(string(x.route.Set), x.provider).Observe(time.Since(x.started).Seconds())
 }
 
 func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
@@ -173,9 +137,14 @@ func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
 	m.failures.WithLabelValues(string(x.route.Set), x.provider, string(reason)).Inc()
 }
 
+// rules counts the results of rules, except those of rules that were removed after the admission began.
 func (m *Metrics) rules(x *exchange, result *mutation.Result) {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
 	for _, applied := range result.Applied {
-		m.rule(ruleKey{string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)}).Inc()
+		if m.known == nil || m.known[ruleName{string(x.route.Set), applied.Profile, applied.Rule}] {
+			m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)).Inc()
+		}
 	}
 }
 
@@ -188,34 +157,6 @@ func counted(applied mutation.Applied) string {
 	return string(applied.Outcome)
 }
 
-// ruleKey has the labels of a rule's counter.
-type ruleKey struct{ set, target, profile, rule, result string }
-
-func (k ruleKey) name() ruleName { return ruleName{k.set, k.profile, k.rule} }
-
-// uncounted discards counts.
-var uncounted = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_uncounted"})
-
-// rule returns the counter of a rule. It caches counters, because WithLabelValues costs more than applying a
-// rule.
-func (m *Metrics) rule(k ruleKey) prometheus.Counter {
-	m.lock.RLock()
-	counter, ok := m.rulesBy[k]
-	m.lock.RUnlock()
-	if ok {
-		return counter
-	}
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if m.known != nil && !m.known[k.name()] {
-		// The admission began before the rule was removed.
-		return uncounted
-	}
-	counter = m.applied.WithLabelValues(k.set, k.target, k.profile, k.rule, k.result)
-	m.rulesBy[k] = counter
-	return counter
-}
-
 // keepRules deletes the series of all other rules.
 func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
 	known := make(map[ruleName]bool, len(rules))
@@ -224,13 +165,12 @@ func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
 	}
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.known = known
-	for key := range m.rulesBy {
-		if !known[key.name()] {
-			delete(m.rulesBy, key)
-			m.applied.DeleteLabelValues(key.set, key.target, key.profile, key.rule, key.result)
+	for old := range m.known {
+		if !known[old] {
+			m.applied.DeletePartialMatch(prometheus.Labels{"set": old.set, "profile": old.profile, "rule": old.rule})
 		}
 	}
+	m.known = known
 }
 
 // setActive sets the metric of the active profiles.
@@ -264,16 +204,16 @@ type CountedSource struct {
 
 // NewCountedSource creates and registers the metrics of lookups.
 func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
-	results := prometheus.NewCounterVec(prometheus.CounterOpts{
+	create := promauto.With(registry)
+	results := create.NewCounterVec(prometheus.CounterOpts{
 		Name: "graft_lookups_total",
 		Help: "Lookups of profiles by result: found, absent (no such object or key) or failed.",
 	}, []string{"result"})
-	duration := prometheus.NewHistogram(prometheus.HistogramOpts{
+	duration := create.NewHistogram(prometheus.HistogramOpts{
 		Name:    "graft_lookup_duration_seconds",
 		Help:    "Duration of lookups: microseconds from the watch cache, milliseconds from the API server.",
 		Buckets: []float64{.00001, .0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	})
-	registry.MustRegister(results, duration)
 	return &CountedSource{
 		Source: s, duration: duration,
 		found: results.WithLabelValues("found"), absent: results.WithLabelValues("absent"), failed: results.WithLabelValues("failed"),

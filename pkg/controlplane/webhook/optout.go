@@ -7,12 +7,13 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"sync"
 
-	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
@@ -22,87 +23,75 @@ import (
 // value is the reason, for people; any value except "" counts.
 const OptOutAnnotation = annotation.OptOut
 
-// OptOuts has the namespaces with OptOutAnnotation. Informers update it, so that an admission needs no request.
-// Use NewOptOuts instead of the zero value.
+// OptOuts finds the namespaces with OptOutAnnotation.
 type OptOuts struct {
-	log     logr.Logger
-	metrics *Metrics
-
-	lock    sync.RWMutex
-	reasons map[string]string // by namespace
-	synced  func() bool
+	// Reader reads the metadata of namespaces from a cache, so that an admission needs no request.
+	Reader client.Reader
 }
 
-// NewOptOuts returns an empty set.
-func NewOptOuts(metrics *Metrics, log logr.Logger) *OptOuts {
-	return &OptOuts{log: log, metrics: metrics, reasons: map[string]string{}, synced: func() bool { return true }}
-}
-
-// Contains reports whether the namespace is opted out. A nil set is empty.
-func (o *OptOuts) Contains(namespace string) bool {
+// Contains reports whether the namespace is opted out. A nil OptOuts contains none.
+func (o *OptOuts) Contains(ctx context.Context, name string) bool {
 	if o == nil {
 		return false
 	}
-	o.lock.RLock()
-	defer o.lock.RUnlock()
-	_, out := o.reasons[namespace]
-	return out
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := o.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+	return err == nil && optedOut(namespace) != ""
 }
 
-// Synced reports whether all namespaces that existed at start were read.
-func (o *OptOuts) Synced() bool { return o.synced() }
+// Count returns the number of namespaces that are opted out.
+func (o *OptOuts) Count() float64 {
+	namespaces := &metav1.PartialObjectMetadataList{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	if o.Reader.List(context.Background(), namespaces, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)}) != nil {
+		return 0
+	}
+	count := 0
+	for i := range namespaces.Items {
+		if optedOut(&namespaces.Items[i]) != "" {
+			count++
+		}
+	}
+	return float64(count)
+}
 
-// AddOptOuts watches the namespaces. It fails if the watch cannot be started.
-func AddOptOuts(ctx context.Context, mgr manager.Manager, o *OptOuts) error {
+// optedOut returns the reason for which a namespace is opted out, or "".
+func optedOut(namespace any) string {
+	if object, ok := namespace.(metav1.Object); ok {
+		return object.GetAnnotations()[OptOutAnnotation]
+	}
+	return ""
+}
+
+// AddOptOuts registers the metric of opted-out namespaces, and logs changes. Its watch also fills the cache of namespaces
+// before the first admission needs it. It fails if the watch cannot be started.
+func AddOptOuts(ctx context.Context, mgr manager.Manager, registry prometheus.Registerer) (*OptOuts, error) {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	informer, err := mgr.GetCache().GetInformer(ctx, namespaces)
 	if err != nil {
-		return fmt.Errorf("watching namespaces for %s: %w", OptOutAnnotation, err)
+		return nil, fmt.Errorf("watching namespaces for %s: %w", OptOutAnnotation, err)
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(namespace any) { o.see(namespace) },
-		UpdateFunc: func(_, namespace any) { o.see(namespace) },
-		DeleteFunc: func(namespace any) { o.forget(namespace) },
-	})
-	if err != nil {
-		return fmt.Errorf("watching namespaces for %s: %w", OptOutAnnotation, err)
-	}
-	o.synced = registration.HasSynced
-	return nil
-}
-
-func (o *OptOuts) see(namespace any) {
-	if n, ok := namespace.(metav1.Object); ok {
-		o.set(n.GetName(), n.GetAnnotations()[OptOutAnnotation])
-	}
-}
-
-func (o *OptOuts) forget(namespace any) {
-	if last, ok := namespace.(toolscache.DeletedFinalStateUnknown); ok {
-		namespace = last.Obj
-	}
-	if n, ok := namespace.(metav1.Object); ok {
-		o.set(n.GetName(), "")
-	}
-}
-
-// set stores the annotation of a namespace, and logs a change once.
-func (o *OptOuts) set(namespace, reason string) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	before, was := o.reasons[namespace]
-	switch reason {
-	case before:
-		return
-	case "":
-		delete(o.reasons, namespace)
-		o.log.Info("A control plane is mutated again", "namespace", namespace)
-	default:
-		o.reasons[namespace] = reason
-		if !was {
-			o.log.Info("A control plane is not mutated", "namespace", namespace, "annotation", OptOutAnnotation, "reason", reason)
+	log := mgr.GetLogger().WithName("opt-outs")
+	report := func(before, after any) {
+		was, reason := optedOut(before), optedOut(after)
+		name := after.(metav1.Object).GetName()
+		switch {
+		case reason == "" && was != "":
+			log.Info("A control plane is mutated again", "namespace", name)
+		case reason != "" && was == "":
+			log.Info("A control plane is not mutated", "namespace", name, "annotation", OptOutAnnotation, "reason", reason)
 		}
 	}
-	o.metrics.optedOut.Set(float64(len(o.reasons)))
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(namespace any) { report(nil, namespace) }, UpdateFunc: report,
+	}); err != nil {
+		return nil, fmt.Errorf("watching namespaces for %s: %w", OptOutAnnotation, err)
+	}
+	o := &OptOuts{mgr.GetCache()}
+	return o, registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "graft_opted_out_namespaces",
+		Help: "Control planes that are not mutated because of an annotation or label of their namespace.",
+	}, o.Count))
 }

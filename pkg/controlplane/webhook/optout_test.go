@@ -7,50 +7,31 @@ package webhook
 import (
 	"testing"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-func namespaceWith(name, reason string) *metav1.PartialObjectMetadata {
-	namespace := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}
+func namespaceWith(name, reason string) *corev1.Namespace {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if reason != "" {
 		namespace.Annotations = map[string]string{OptOutAnnotation: reason}
 	}
 	return namespace
 }
 
-// TestOptOuts follows namespaces that come, change and go.
+// TestOptOuts finds and counts the namespaces with the annotation.
 func TestOptOuts(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	o := NewOptOuts(NewMetrics(registry), logr.Discard())
-	f := &fixture{registry: registry}
-	for _, step := range []struct {
-		name  string
-		do    func()
-		out   bool
-		count float64
-	}{
-		{"no namespace was seen", func() {}, false, 0},
-		{"a namespace without the annotation", func() { o.see(namespaceWith("a", "")) }, false, 0},
-		{"the annotation is added", func() { o.see(namespaceWith("a", "broken")) }, true, 1},
-		{"the reason changes", func() { o.see(namespaceWith("a", "still broken")) }, true, 1},
-		{"another namespace gets the annotation", func() { o.see(namespaceWith("b", "broken, too")) }, true, 2},
-		{"the namespace is deleted while the watch is interrupted", func() { o.forget(toolscache.DeletedFinalStateUnknown{Obj: namespaceWith("b", "broken, too")}) }, true, 1},
-		{"the annotation is removed", func() { o.see(namespaceWith("a", "")) }, false, 0},
-		{"the namespace is deleted", func() { o.forget(namespaceWith("a", "")) }, false, 0},
-		{"not a namespace", func() { o.see("a"); o.forget(1) }, false, 0},
-	} {
-		step.do()
-		if got := o.Contains("a"); got != step.out {
-			t.Errorf("%s: Contains is %t", step.name, got)
-		}
-		if got := f.count(t, "graft_opted_out_namespaces", nil); got != step.count {
-			t.Errorf("%s: %v are counted, want %v", step.name, got, step.count)
+	o := &OptOuts{fake.NewClientBuilder().WithObjects(namespaceWith("a", "broken"), namespaceWith("b", ""), namespaceWith("c", "broken, too")).Build()}
+	for name, want := range map[string]bool{"a": true, "b": false, "c": true, "missing": false, "": false} {
+		if got := o.Contains(t.Context(), name); got != want {
+			t.Errorf("Contains(%q) is %t", name, got)
 		}
 	}
-	if (*OptOuts)(nil).Contains("a") {
+	if got := o.Count(); got != 2 {
+		t.Errorf("%v are counted, want 2", got)
+	}
+	if (*OptOuts)(nil).Contains(t.Context(), "a") {
 		t.Error("a nil set contains something")
 	}
 }

@@ -5,9 +5,15 @@
 package webhook
 
 import (
-	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"net/http"
-	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -25,9 +31,6 @@ type review struct {
 	request     mutation.Request
 	scanned     *document.Document
 }
-
-// release releases the memory of the scanned review. The request is invalid afterwards.
-func (r *review) release() { r.scanned.Release() }
 
 // handled reports whether the operation of the review can be mutated.
 func (r *review) handled() bool {
@@ -57,7 +60,7 @@ func parseReview(body []byte, route Route) (*review, error) {
 		subresource: text(request, "subResource"),
 		request: mutation.Request{
 			Set: route.Set, Provider: route.Provider, Garden: route.Garden,
-			Operation: operationOf(request.Get("operation")),
+			Operation: text(request, "operation"),
 			Namespace: text(request, "namespace"), Name: text(request, "name"),
 			Group: text(request, "kind", "group"), Version: text(request, "kind", "version"), Kind: text(request, "kind", "kind"),
 			Object: object.Raw(), OldObject: old.Raw(), Document: object.Document(), OldDocument: old.Document(),
@@ -81,16 +84,6 @@ func text(n *document.Node, keys ...string) string {
 	return value
 }
 
-// operationOf returns the operation, without a copy for the common ones.
-func operationOf(n *document.Node) string {
-	for _, usual := range [...]string{"UPDATE", "CREATE"} {
-		if n.Is(usual) {
-			return usual
-		}
-	}
-	return text(n)
-}
-
 // objectAt returns the object at a key, or nil if it is absent or null.
 func objectAt(n *document.Node, key string) *document.Node {
 	if member := n.Get(key); member.Kind() == document.Object {
@@ -99,65 +92,61 @@ func objectAt(n *document.Node, key string) *document.Node {
 	return nil
 }
 
-const responseHead = `{"kind":"` + reviewKind + `","apiVersion":"` + reviewVersion + `","response":{"uid":`
-
-// appendAllowed appends the answer that admits the object unchanged.
-func appendAllowed(out []byte, uid string) []byte {
-	out = document.AppendQuoted(append(out, responseHead...), uid)
-	return append(out, `,"allowed":true}}`+"\n"...)
+// answerOf returns an AdmissionReview with a response.
+func (r *review) answerOf(response admissionv1.AdmissionResponse) []byte {
+	response.UID = types.UID(r.uid)
+	answer, _ := json.Marshal(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
+		TypeMeta: metav1.TypeMeta{Kind: reviewKind, APIVersion: reviewVersion}, Response: &response,
+	})
+	return append(answer, '\n')
 }
 
-// appendPatched appends the answer that admits the object with a patch, and its audit annotations.
-func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
-	out = document.AppendQuoted(append(out, responseHead...), uid)
-	out = append(out, `,"allowed":true,"patchType":"JSONPatch","patch":"`...)
-	out = base64.StdEncoding.AppendEncode(out, result.Patch)
-	out = append(out, `","auditAnnotations":`...)
-	return append(appendAudit(out, result), "}}\n"...)
+// patched returns the answer that admits the object with a patch, and its audit annotations.
+func (r *review) patched(result *mutation.Result) []byte {
+	return r.answerOf(admissionv1.AdmissionResponse{
+		Allowed: true, Patch: result.Patch, PatchType: ptr.To(admissionv1.PatchTypeJSONPatch), AuditAnnotations: auditOf(result),
+	})
 }
 
-// appendDenied appends the answer that denies the object.
-func appendDenied(out []byte, uid string, d *rejection) []byte {
-	out = document.AppendQuoted(append(out, responseHead...), uid)
-	out = append(out, `,"allowed":false,"status":{"status":"Failure","code":`...)
-	out = strconv.AppendInt(out, int64(d.code), 10)
-	out = append(out, `,"reason":"`+statusReason(d.code)+`","message":`...)
-	out = document.AppendQuoted(out, d.message)
-	return append(out, "}}}\n"...)
+// denied returns the answer that denies the object.
+func (r *review) denied(d *rejection) []byte {
+	return r.answerOf(admissionv1.AdmissionResponse{Result: &metav1.Status{
+		Status: metav1.StatusFailure, Code: d.code, Reason: statusReason(d.code), Message: d.message,
+	}})
 }
 
 // maximumAuditBytes limits the names of rules in an audit annotation, because the audit log has a line for each
 // request.
 const maximumAuditBytes = 1024
 
-// appendAudit appends the audit annotations of a patch: `profiles` with their versions, and `rules` that
-// changed the object. The API server writes them to its audit log, prefixed by the name of the webhook
-// (k8s.io/api/admission/v1: AdmissionResponse.AuditAnnotations). They contain names in profiles and no content
-// of objects.
-func appendAudit(out []byte, result *mutation.Result) []byte {
-	out = append(out, '{')
-	if result.Versions != nil {
-		out = append(out, `"profiles":`...)
-		out = append(append(out, result.Versions...), ',')
-	}
-	out = append(out, `"rules":`...)
-	rules, more := make([]byte, 0, maximumAuditBytes+256), 0
-	for i, a := range result.Applied {
-		if a.Outcome != mutation.Changed || i > 0 && result.Applied[i-1].Outcome == mutation.Changed && result.Applied[i-1].Rule == a.Rule &&
-			result.Applied[i-1].Profile == a.Profile {
-			continue // the items of a rule are adjacent
+// auditOf returns the audit annotations of a patch: `profiles` with their versions, and `rules` that changed the
+// object. The API server writes them to its audit log, prefixed by the name of the webhook (k8s.io/api/admission/v1:
+// AdmissionResponse.AuditAnnotations). They contain names in profiles and no content of objects.
+func auditOf(result *mutation.Result) map[string]string {
+	var rules strings.Builder
+	more, last := 0, ""
+	for _, a := range result.Applied {
+		name := a.Profile + "/" + a.Rule
+		if a.Outcome != mutation.Changed || name == last { // the items of a rule are adjacent
+			continue
 		}
-		if len(rules)+len(a.Profile)+len(a.Rule) > maximumAuditBytes {
+		last = name
+		if rules.Len()+len(name) > maximumAuditBytes {
 			more++
 			continue
 		}
-		if len(rules) > 0 {
-			rules = append(rules, ", "...)
+		if rules.Len() > 0 {
+			rules.WriteString(", ")
 		}
-		rules = append(append(append(rules, a.Profile...), '/'), a.Rule...)
+		rules.WriteString(name)
 	}
 	if more > 0 {
-		rules = append(strconv.AppendInt(append(rules, " and "...), int64(more), 10), " more"...)
+		fmt.Fprintf(&rules, " and %d more", more)
 	}
-	return append(document.AppendQuoted(out, rules), '}')
+	annotations := map[string]string{"rules": rules.String()}
+	var versions string
+	if json.Unmarshal(result.Versions, &versions) == nil {
+		annotations["profiles"] = versions
+	}
+	return annotations
 }

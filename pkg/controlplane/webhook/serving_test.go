@@ -75,7 +75,7 @@ func TestCertificatesOfTheLibrary(t *testing.T) {
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
 	defer server.Close()
-	serving := Serving{server.Listener.Addr().String(), endpoint.ServerName(), secretBundle{c, certificates}}
+	serving := Serving{server.Listener.Addr().String(), endpoint.ServerName(), secretBundle{c, c, certificates}}
 	if err := serving.Check(ctx); err != nil {
 		t.Error(err)
 	}
