@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -27,13 +26,7 @@ func Load(folder fs.FS) ([]*profile.Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading profiles: %w", err)
 	}
-	attached := map[string]bool{}
-	for _, file := range files {
-		for name := range file.Attachments {
-			attached[name] = true
-		}
-	}
-	files = slices.DeleteFunc(files, func(file source.File) bool { return attached[file.Name] })
+	files = profile.WithoutAttachments(files, func(_ source.File, path string) string { return path })
 	if len(files) == 0 {
 		return nil, fmt.Errorf("loading profiles: %w", ErrNoProfiles)
 	}

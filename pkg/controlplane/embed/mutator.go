@@ -5,10 +5,14 @@
 package embed
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,17 +20,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+// Options are the settings for profiles in an extension.
+type Options struct {
+	// Provider is the type of the extension, such as openstack. Profiles for other providers have no rules here.
+	Provider string
+	// Set is the set of webhooks of the mutator; the default is target.ControlPlane. Each set needs a mutator.
+	Set target.Set
+	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager.
+	// Nil: rules that need facts are refused.
+	Facts facts.Source
+	// Images override those in the image vectors of profiles, like IMAGEVECTOR_OVERWRITE elsewhere; nil for none.
+	Images *image.Vector
+	// Kubernetes restricts the served versions; nil means all. Rules are checked only against the flags of these.
+	Kubernetes *semver.Constraints
+}
+
+// ErrNoRules means that no profile has a rule for the set and the provider.
+var ErrNoRules = errors.New("no rules")
 
 // Mutator applies profiles to whole objects. It supports all features of profiles.
 type Mutator struct {
-	compiled
-
-	scheme *runtime.Scheme
+	scheme  *runtime.Scheme
+	options Options
+	// program has the rules of the set and the provider, and those of the set for a virtual garden.
+	program *mutation.Program
+	// shoots and garden report whether there are rules for shoots and for a virtual garden.
+	shoots, garden bool
 }
 
 var _ extensionswebhook.Mutator = (*Mutator)(nil)
@@ -34,24 +64,46 @@ var _ extensionswebhook.Mutator = (*Mutator)(nil)
 // NewMutator returns a mutator of profiles; pass the manager's scheme. It returns source.Findings with positions if
 // profiles are wrong, or if a rule needs facts and the options have no source of facts.
 func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options) (*Mutator, error) {
-	c, err := compile(profiles, o)
+	o.Set = cmp.Or(o.Set, target.ControlPlane)
+	program, err := compiler.Compile(profiles, compiler.Options{Generation: contract.Today, ImageOverwrite: o.Images, Kubernetes: o.Kubernetes})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("compiling the profiles: %w", err)
+	}
+	ours := func(info mutation.RuleInfo) bool {
+		return info.Set == o.Set && (info.Garden || info.Provider == o.Provider)
+	}
+	m := &Mutator{scheme: scheme, options: o, program: program.Only(ours)}
+	var findings source.Findings
+	for _, info := range m.program.Rules() {
+		if !ours(info) {
+			continue
+		}
+		m.shoots, m.garden = m.shoots || !info.Garden, m.garden || info.Garden
+		if name := neededFacts(info); o.Facts == nil && name != "" {
+			findings = append(findings, source.Finding{
+				Position: info.Position, Path: info.Path, Message: fmt.Sprintf("names %s, and there is no source of facts", name),
+			})
+		}
+	}
+	if !m.shoots && !m.garden {
+		return nil, fmt.Errorf("compiling the profiles for %s of provider %q: %w", o.Set, o.Provider, ErrNoRules)
+	}
+	if err := findings.Err(); err != nil {
+		return nil, fmt.Errorf("making a mutator without facts: %w", err)
 	}
 	if o.Facts == nil {
-		if err := c.refuse(needsFacts); err != nil {
-			return nil, fmt.Errorf("making a mutator without facts: %w", err)
-		}
-		c.options.Facts = &facts.Static{}
+		m.options.Facts = &facts.Static{}
 	}
-	return &Mutator{compiled: *c, scheme: scheme}, nil
+	return m, nil
 }
 
-// needsFacts returns the first variable of the facts that a rule uses, or an empty string.
-func needsFacts(info mutation.RuleInfo) string {
+// neededFacts returns the first variable of the facts that a rule uses, or an empty string.
+func neededFacts(info mutation.RuleInfo) string {
 	for _, name := range []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", "images", "lookups"} {
-		if names(info.References, name) {
-			return fmt.Sprintf("names %s, and there is no source of facts", name)
+		if slices.ContainsFunc(info.References, func(reference string) bool {
+			return reference == name || strings.HasPrefix(reference, name+".")
+		}) {
+			return name
 		}
 	}
 	return ""
@@ -101,10 +153,25 @@ func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error 
 	if err != nil {
 		return fmt.Errorf("reading %s %s: %w", gvk.Kind, current.GetName(), err)
 	}
-	result, err := m.admit(ctx, mutation.Request{
-		Operation: operationOf(oldRaw), Namespace: current.GetNamespace(), Name: current.GetName(),
+	request := mutation.Request{
+		Set: m.options.Set, Provider: m.options.Provider, Garden: current.GetNamespace() == target.GardenNamespace,
+		Operation: "UPDATE", Namespace: current.GetNamespace(), Name: current.GetName(),
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: raw, OldObject: oldRaw, Document: parsed,
-	})
+	}
+	if oldRaw == nil {
+		request.Operation = "CREATE"
+	}
+	if request.Garden {
+		request.Provider = ""
+	}
+	if request.Garden && !m.garden || !request.Garden && !m.shoots {
+		return nil
+	}
+	result, err := m.program.Admit(ctx, request, m.options.Facts)
+	var failure *mutation.Failure
+	if errors.As(err, &failure) {
+		return fmt.Errorf("%s: %w", failure.Reason, failure)
+	}
 	if err != nil || result.Patch == nil {
 		return err
 	}
@@ -112,12 +179,4 @@ func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error 
 		return fmt.Errorf("%s %s: %w", gvk.Kind, current.GetName(), err)
 	}
 	return nil
-}
-
-// operationOf returns the operation of the request, derived from the old object.
-func operationOf(old []byte) string {
-	if old == nil {
-		return "CREATE"
-	}
-	return "UPDATE"
 }
