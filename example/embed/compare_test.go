@@ -19,7 +19,7 @@ func compare(t *testing.T, o sample.Object, webhook, engine []byte) {
 	got, want := tree(t, webhook), tree(t, engine)
 	metadata := got["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
-	if marked := annotations[inGo] == "true"; marked != (o.Target == sample.TargetKubeScheduler) {
+	if marked := annotations[inGo] == "true"; marked != (o.Target == "kube-scheduler") {
 		t.Errorf("%s: acme's own code was called: %t", o.Target, marked)
 	}
 	if delete(annotations, inGo); len(annotations) == 0 {

@@ -208,13 +208,13 @@ func patched(t *testing.T, object, patch []byte) []byte {
 // expectTargets checks that the profile had something to do on each target that the shoot has.
 func expectTargets(t *testing.T, shoot sample.Options, changed map[string]bool) {
 	t.Helper()
-	want := map[string]bool{sample.TargetKubeControllerManager: true, sample.TargetETCDMain: true, sample.TargetETCDEvents: true}
+	want := map[string]bool{"kube-controller-manager": true, "etcd-main": true, "etcd-events": true}
 	gated := shoot.Kubernetes < "1.34"
 	for name, there := range map[string]bool{
-		sample.TargetKubeAPIServer: gated, sample.TargetKubeScheduler: gated && !shoot.Workerless,
-		sample.TargetMachineControllerManager: !shoot.Workerless, sample.TargetMachineControllerManagerVPA: !shoot.Workerless,
-		sample.TargetOperatingSystemConfig: !shoot.Workerless,
-		sample.TargetVPNSeedServer:         !shoot.Workerless && !shoot.HighAvailability, // the other lacks the label that is selected
+		"kube-apiserver": gated, "kube-scheduler": gated && !shoot.Workerless,
+		"machine-controller-manager": !shoot.Workerless, "machine-controller-manager-vpa": !shoot.Workerless,
+		"operatingsystemconfig": !shoot.Workerless,
+		"vpn-seed-server":       !shoot.Workerless && !shoot.HighAvailability, // the other lacks the label that is selected
 	} {
 		if there {
 			want[name] = true

@@ -15,7 +15,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 
@@ -34,9 +33,6 @@ func main() {
 		write(name, cluster(o), objects, err)
 	}
 	objects, err := sample.VirtualGarden(context.Background(), sample.Options{})
-	objects = slices.DeleteFunc(objects, func(o sample.Object) bool {
-		return o.Target == sample.TargetKubeAPIServerService // exists for shoots only
-	})
 	write("garden", json.RawMessage(`{"apiVersion":"operator.gardener.cloud/v1alpha1","kind":"Garden","metadata":{"name":"garden"},`+
 		`"spec":{"virtualCluster":{"kubernetes":{"version":"1.34.2"}}}}`), objects, err)
 	objects, err = sample.Legacy(sample.LegacyOptions{})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 // plugins are the admission plugins of the older generation's kube-apiserver without PersistentVolumeLabel.
@@ -100,7 +101,7 @@ func expectKeptTemplate(ctx context.Context, wanted *unstructured.Unstructured) 
 // mustFind is an object of a sample.
 func mustFind(objects []sample.Object, kind, name string) sample.Object {
 	GinkgoHelper()
-	object, found := sample.Find(objects, kind, name)
+	object, found := samples.Find(objects, kind, name)
 	Expect(found).To(BeTrue(), "the sample has a %s %s", kind, name)
 	return object
 }

@@ -145,7 +145,7 @@ func testNoTargets(ctx context.Context, p *program) {
 			create(ctx, object)
 		}
 		for _, object := range controlPlane(ctx, sample.Options{Kubernetes: "1.33.6", Namespace: namespace}) {
-			if object.Target == "" || object.Target == sample.TargetKubeAPIServerService {
+			if object.Target == "" || object.Target == "kube-apiserver-service" {
 				create(ctx, in(namespace, object))
 			}
 		}

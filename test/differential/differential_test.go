@@ -73,8 +73,8 @@ func compareGarden(t *testing.T, version string, changed, seen map[string]bool) 
 		t.Fatal(err)
 	}
 	compareObjects(t, newSides(t, options, changed), objects, seen, targets)
-	want := []string{sample.TargetETCDEvents, sample.TargetETCDMain, sample.TargetKubeAPIServer,
-		sample.TargetKubeControllerManager}
+	want := []string{"etcd-events", "etcd-main", "kube-apiserver",
+		"kube-controller-manager"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(targets))); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
@@ -83,7 +83,7 @@ func compareGarden(t *testing.T, version string, changed, seen map[string]bool) 
 func compareObjects(t *testing.T, s *sides, objects []sample.Object, seen, targets map[string]bool) {
 	t.Helper()
 	for _, object := range objects {
-		if object.Target == "" || object.Target == sample.TargetKubeAPIServerService {
+		if object.Target == "" || object.Target == "kube-apiserver-service" {
 			continue
 		}
 		targets[object.Target] = true
@@ -105,9 +105,9 @@ func compareObjects(t *testing.T, s *sides, objects []sample.Object, seen, targe
 // testTargets checks that the samples have all targets of a shoot but the Service, which is Gardener's alone.
 func testTargets(t *testing.T, targets map[string]bool) {
 	want := []string{
-		sample.TargetClusterAutoscaler, sample.TargetETCDEvents, sample.TargetETCDMain, sample.TargetKubeAPIServer,
-		sample.TargetKubeControllerManager, sample.TargetKubeScheduler, sample.TargetMachineControllerManager,
-		sample.TargetMachineControllerManagerVPA, sample.TargetOperatingSystemConfig, sample.TargetVPNSeedServer,
+		"cluster-autoscaler", "etcd-events", "etcd-main", "kube-apiserver",
+		"kube-controller-manager", "kube-scheduler", "machine-controller-manager",
+		"machine-controller-manager-vpa", "operatingsystemconfig", "vpn-seed-server",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(targets))); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)

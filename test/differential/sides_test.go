@@ -37,6 +37,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 // subject is an object on its way into the API server; old is nil while it is being created.
@@ -67,7 +68,7 @@ func newSides(t *testing.T, options sample.Options, changed map[string]bool) *si
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := sample.Facts(options)
+	found, err := samples.Facts(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func (s *sides) graft(t *testing.T, o subject) outcome {
 }
 
 func setOf(o subject) target.Set {
-	if o.Target == sample.TargetETCDMain || o.Target == sample.TargetETCDEvents {
+	if o.Target == "etcd-main" || o.Target == "etcd-events" {
 		return target.Exposure
 	}
 	return target.ControlPlane

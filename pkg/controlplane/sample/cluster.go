@@ -22,8 +22,6 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
 // Cluster returns the Cluster resource that gardenlet writes for the shoot, with the Shoot, the Seed and the
@@ -218,28 +216,6 @@ func (o Options) cloudProfile() *gardencorev1beta1.CloudProfile {
 // maintenance must be set: Gardener's defaulting picks a random one.
 func maintenance() *gardencorev1beta1.MaintenanceTimeWindow {
 	return &gardencorev1beta1.MaintenanceTimeWindow{Begin: "220000+0000", End: "230000+0000"}
-}
-
-// Facts returns the facts about the shoot from its Cluster and namespace. The error wraps ErrOptions for invalid
-// options.
-func Facts(o Options) (*facts.Facts, error) {
-	cluster, err := Cluster(o)
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := Namespace(o)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(cluster)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the Cluster: %w", err)
-	}
-	found, err := facts.FromCluster(raw)
-	if err != nil {
-		return nil, err
-	}
-	return found.WithNamespace(facts.Namespace{Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations}), nil
 }
 
 const (

@@ -282,11 +282,11 @@ var todayClauses = []clause{
 		var want []string
 		if !p.older {
 			want = []string{
-				TargetClusterAutoscaler, TargetKubeAPIServer, TargetKubeControllerManager, TargetKubeScheduler,
-				TargetMachineControllerManager, TargetMachineControllerManagerVPA, TargetOperatingSystemConfig,
+				"cluster-autoscaler", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
+				"machine-controller-manager", "machine-controller-manager-vpa", "operatingsystemconfig",
 			}
-			if _, ok := Find(p.objects, "Deployment", "vpn-seed-server"); ok {
-				want = append(want, TargetVPNSeedServer)
+			if _, ok := find(p.objects, "Deployment", "vpn-seed-server"); ok {
+				want = append(want, "vpn-seed-server")
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

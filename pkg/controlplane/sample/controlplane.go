@@ -93,7 +93,7 @@ func (p *plane) run(ctx context.Context, steps []func(context.Context) error) ([
 	}
 	var objects []Object
 	for _, o := range p.client.stored {
-		if _, isNamespace := o.(*corev1.Namespace); isNamespace || !p.Everything && !isWorkload(o) {
+		if _, isNamespace := o.(*corev1.Namespace); isNamespace || !isWorkload(o) {
 			continue
 		}
 		if err := normalize(o); err != nil {

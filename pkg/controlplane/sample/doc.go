@@ -11,5 +11,5 @@
 // changes no package variables of Gardener, so that calls may run concurrently.
 //
 // Start reading at ControlPlane, VirtualGarden or Legacy; Cluster and Namespace return the resources around the
-// objects, and Facts the facts for expressions.
+// objects.
 package sample

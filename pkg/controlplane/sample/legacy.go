@@ -8,7 +8,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"net"
 	"text/template"
 
 	"github.com/Masterminds/semver/v3"
@@ -27,8 +26,6 @@ type LegacyOptions struct {
 	// SNI is the APIServerSNI feature gate: the Service is then of type ClusterIP, and it and the Deployment carry
 	// the label core.gardener.cloud/apiserver-exposure. Without it the Service is of type LoadBalancer.
 	SNI bool
-	// LoadBalancer is the address of the load balancer that the API server advertises without SNI. Default "192.0.2.10".
-	LoadBalancer string
 }
 
 // legacyObjects is a template of the objects as the text of the contract describes them: etcd as StatefulSets, all
@@ -41,12 +38,8 @@ var legacyObjects string
 func Legacy(o LegacyOptions) ([]Object, error) {
 	setDefault(&o.Kubernetes, "1.20.15")
 	setDefault(&o.Namespace, "shoot--local--sample")
-	setDefault(&o.LoadBalancer, "192.0.2.10")
 	if _, err := semver.StrictNewVersion(o.Kubernetes); err != nil {
 		return nil, fmt.Errorf("%w: Kubernetes %q: %w", ErrOptions, o.Kubernetes, err)
-	}
-	if net.ParseIP(o.LoadBalancer) == nil {
-		return nil, fmt.Errorf("%w: load balancer %q is not an address", ErrOptions, o.LoadBalancer)
 	}
 	manifests, err := o.manifests()
 	if err != nil {
@@ -77,7 +70,7 @@ func (o LegacyOptions) manifests() ([]byte, error) {
 
 		Advertised, Certificate string
 		Etcds                   []etcd
-	}{o, o.LoadBalancer, certificate, []etcd{{"events", "10Gi"}, {"main", "25Gi"}}}
+	}{o, "192.0.2.10", certificate, []etcd{{"events", "10Gi"}, {"main", "25Gi"}}}
 	if o.SNI {
 		values.Advertised = "10.242.17.4"
 	}

@@ -12,39 +12,22 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"k8s.io/component-base/version"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-)
 
-// The names of the contract's targets, as in Object.Target.
-const (
-	TargetKubeAPIServer               = "kube-apiserver"
-	TargetKubeAPIServerService        = "kube-apiserver-service"
-	TargetKubeControllerManager       = "kube-controller-manager"
-	TargetKubeScheduler               = "kube-scheduler"
-	TargetClusterAutoscaler           = "cluster-autoscaler"
-	TargetMachineControllerManager    = "machine-controller-manager"
-	TargetMachineControllerManagerVPA = "machine-controller-manager-vpa"
-	TargetVPNSeedServer               = "vpn-seed-server"
-	TargetETCDMain                    = "etcd-main"
-	TargetETCDEvents                  = "etcd-events"
-	// TargetOperatingSystemConfig is every OperatingSystemConfig, of both purposes.
-	TargetOperatingSystemConfig = "operatingsystemconfig"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // Object is one object of a control plane, ready to be sent to an API server or to a webhook.
 type Object struct {
-	// Target is the name of the contract's target that the object is, or "" if the contract does not name it.
+	// Target is the name of the contract's target that the object is (target.Target.Subject), without the prefix of a
+	// virtual garden, or "" if the contract does not name it.
 	Target string
 	// Object is the typed object with apiVersion and kind set. It belongs to the caller.
 	Object client.Object
@@ -52,18 +35,7 @@ type Object struct {
 	JSON []byte
 }
 
-// Find returns the object of a kind and name, and false if there is none.
-func Find(objects []Object, kind, name string) (Object, bool) {
-	i := slices.IndexFunc(objects, func(o Object) bool {
-		return o.Object.GetObjectKind().GroupVersionKind().Kind == kind && o.Object.GetName() == name
-	})
-	if i < 0 {
-		return Object{}, false
-	}
-	return objects[i], true
-}
-
-// newObject sets apiVersion and kind from the scheme, and encodes.
+// newObject sets apiVersion and kind from the scheme, and encodes. prefix is the prefix of the virtual garden, or "".
 func newObject(scheme *runtime.Scheme, prefix string, o client.Object) (Object, error) {
 	gvk, err := apiutil.GVKForObject(o, scheme)
 	if err != nil {
@@ -74,7 +46,11 @@ func newObject(scheme *runtime.Scheme, prefix string, o client.Object) (Object, 
 	if err != nil {
 		return Object{}, fmt.Errorf("encoding %s %q: %w", gvk.Kind, o.GetName(), err)
 	}
-	return Object{Target: targetOf(prefix, o), Object: o, JSON: raw}, nil
+	object := Object{Object: o, JSON: raw}
+	if found, _ := target.Match(prefix != "", gvk.Group, gvk.Kind, o.GetName()); found != nil {
+		object.Target = strings.TrimPrefix(found.Subject(), prefix)
+	}
+	return object, nil
 }
 
 // sortObjects orders by kind and name: the constructors write in parallel, and the order must not show that.
@@ -85,38 +61,6 @@ func sortObjects(objects []Object) {
 			cmp.Compare(a.Object.GetName(), b.Object.GetName()),
 		)
 	})
-}
-
-// targetOf returns the target of an object; prefix is the prefix of the virtual garden, or "".
-func targetOf(prefix string, o client.Object) string {
-	var names []string
-	switch o.(type) {
-	case *extensionsv1alpha1.OperatingSystemConfig:
-		return TargetOperatingSystemConfig
-	case *appsv1.Deployment:
-		names = []string{
-			TargetKubeAPIServer, TargetKubeControllerManager, TargetKubeScheduler,
-			TargetClusterAutoscaler, TargetMachineControllerManager, TargetVPNSeedServer,
-		}
-	case *appsv1.StatefulSet:
-		names = []string{TargetETCDMain, TargetETCDEvents, TargetVPNSeedServer}
-	case *druidcorev1alpha1.Etcd:
-		names = []string{TargetETCDMain, TargetETCDEvents}
-	case *corev1.Service:
-		if o.GetName() == prefix+"kube-apiserver" {
-			return TargetKubeAPIServerService
-		}
-	case *vpaautoscalingv1.VerticalPodAutoscaler:
-		if o.GetName() == "machine-controller-manager-vpa" {
-			return TargetMachineControllerManagerVPA
-		}
-	}
-	for _, name := range names {
-		if o.GetName() == prefix+name {
-			return name
-		}
-	}
-	return ""
 }
 
 const (

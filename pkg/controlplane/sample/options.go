@@ -55,10 +55,6 @@ type Options struct {
 	// Edit, when not nil, changes the Shoot after it was defaulted and before anything is computed from it. It must give
 	// the same result each time.
 	Edit func(*gardencorev1beta1.Shoot)
-	// Everything adds the objects that no webhook of the contract is called for: ConfigMaps, Secrets, budgets, roles,
-	// monitoring and the like. Without it there are Deployments, StatefulSets, Services, Etcds, OperatingSystemConfigs
-	// and VerticalPodAutoscalers.
-	Everything bool
 }
 
 // withDefaults sets the defaults and validates the rest. Errors wrap ErrOptions.

@@ -42,7 +42,7 @@ func checkNoProviderFlags(t *testing.T, component string, flags map[string][]str
 
 func deployment(t *testing.T, p contractPlane, name string) *appsv1.Deployment {
 	t.Helper()
-	o, ok := Find(p.objects, "Deployment", name)
+	o, ok := find(p.objects, "Deployment", name)
 	if !ok {
 		t.Fatalf("no Deployment %s", name)
 	}
@@ -51,7 +51,7 @@ func deployment(t *testing.T, p contractPlane, name string) *appsv1.Deployment {
 
 func service(t *testing.T, p contractPlane) *corev1.Service {
 	t.Helper()
-	o, ok := Find(p.objects, "Service", "kube-apiserver")
+	o, ok := find(p.objects, "Service", "kube-apiserver")
 	if !ok {
 		t.Fatal("no Service kube-apiserver")
 	}
@@ -121,7 +121,7 @@ func eachEtcd(t *testing.T, p contractPlane, older func(*appsv1.StatefulSet), to
 		if p.older {
 			kind = "StatefulSet"
 		}
-		o, ok := Find(p.objects, kind, name)
+		o, ok := find(p.objects, kind, name)
 		switch {
 		case !ok:
 			t.Errorf("no %s %s", kind, name)

@@ -73,27 +73,36 @@ func (r *recorder) List(context.Context, client.ObjectList, ...client.ListOption
 
 // Create writes o, or returns an AlreadyExists error.
 func (r *recorder) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	return r.put(o, false)
+}
+
+// Update overwrites the object with o.
+func (r *recorder) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
+	return r.put(o, true)
+}
+
+// Patch overwrites the object with o, because Gardener creates its patches from o itself.
+func (r *recorder) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return r.put(o, true)
+}
+
+// put stores a copy of o. It fails unless o is stored already, or not, as required.
+func (r *recorder) put(o client.Object, stored bool) error {
 	key, err := r.key(client.ObjectKeyFromObject(o), o)
 	if err != nil {
 		return err
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if _, ok := r.stored[key]; ok {
-		return apierrors.NewAlreadyExists(schema.GroupResource{Group: key.Group, Resource: key.Kind}, key.Name)
+	resource := schema.GroupResource{Group: key.Group, Resource: key.Kind}
+	switch _, ok := r.stored[key]; {
+	case ok && !stored:
+		return apierrors.NewAlreadyExists(resource, key.Name)
+	case !ok && stored:
+		return apierrors.NewNotFound(resource, key.Name)
 	}
 	r.stored[key] = o.DeepCopyObject().(client.Object)
 	return nil
-}
-
-// Update overwrites the object with o.
-func (r *recorder) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
-	return r.replace(o)
-}
-
-// Patch overwrites the object with o, because Gardener creates its patches from o itself.
-func (r *recorder) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
-	return r.replace(o)
 }
 
 // Delete forgets o.
@@ -105,20 +114,6 @@ func (r *recorder) Delete(_ context.Context, o client.Object, _ ...client.Delete
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	delete(r.stored, key)
-	return nil
-}
-
-func (r *recorder) replace(o client.Object) error {
-	key, err := r.key(client.ObjectKeyFromObject(o), o)
-	if err != nil {
-		return err
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if _, ok := r.stored[key]; !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Group: key.Group, Resource: key.Kind}, key.Name)
-	}
-	r.stored[key] = o.DeepCopyObject().(client.Object)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,13 +70,13 @@ func TestMatrix(t *testing.T) {
 				checkObject(t, object, "shoot--local--sample")
 			}
 			want := map[string]int{
-				TargetKubeAPIServer: 1, TargetKubeAPIServerService: 1, TargetKubeControllerManager: 1,
-				TargetETCDMain: 1, TargetETCDEvents: 1, "": counted[""],
+				"kube-apiserver": 1, "kube-apiserver-service": 1, "kube-controller-manager": 1,
+				"etcd-main": 1, "etcd-events": 1, "": counted[""],
 			}
 			if !o.Workerless {
-				want[TargetKubeScheduler], want[TargetClusterAutoscaler], want[TargetVPNSeedServer] = 1, 1, 1
-				want[TargetMachineControllerManager], want[TargetMachineControllerManagerVPA] = 1, 1
-				want[TargetOperatingSystemConfig] = 4
+				want["kube-scheduler"], want["cluster-autoscaler"], want["vpn-seed-server"] = 1, 1, 1
+				want["machine-controller-manager"], want["machine-controller-manager-vpa"] = 1, 1
+				want["operatingsystemconfig"] = 4
 			}
 			if diff := cmp.Diff(want, counted); diff != "" {
 				t.Errorf("targets (-want +got):\n%s", diff)
@@ -129,7 +130,7 @@ func TestVPNSeedServerKind(t *testing.T) {
 		kind    string
 	}{{Options{}, "Deployment"}, {Options{HighAvailability: true}, "StatefulSet"}} {
 		objects := mustControlPlane(t, test.options)
-		if _, ok := Find(objects, test.kind, "vpn-seed-server"); !ok {
+		if _, ok := find(objects, test.kind, "vpn-seed-server"); !ok {
 			t.Errorf("no %s vpn-seed-server among %v", test.kind, names(objects))
 		}
 	}
@@ -138,9 +139,9 @@ func TestVPNSeedServerKind(t *testing.T) {
 func TestStableBytes(t *testing.T) {
 	ctx := context.Background()
 	makers := map[string]func() ([]Object, error){
-		"a shoot with all components":            func() ([]Object, error) { return ControlPlane(ctx, Options{Everything: true}) },
+		"a shoot with all components":            func() ([]Object, error) { return ControlPlane(ctx, Options{}) },
 		"a highly available shoot with IPv6":     func() ([]Object, error) { return ControlPlane(ctx, Options{HighAvailability: true, IPv6: true}) },
-		"a virtual garden":                       func() ([]Object, error) { return VirtualGarden(ctx, Options{Everything: true}) },
+		"a virtual garden":                       func() ([]Object, error) { return VirtualGarden(ctx, Options{}) },
 		"a shoot of the older contract":          func() ([]Object, error) { return Legacy(LegacyOptions{}) },
 		"a shoot of the older contract with SNI": func() ([]Object, error) { return Legacy(LegacyOptions{SNI: true}) },
 	}
@@ -172,6 +173,17 @@ func TestStableBytes(t *testing.T) {
 	}
 }
 
+// find returns the object of a kind and name, and false if there is none.
+func find(objects []Object, kind, name string) (Object, bool) {
+	i := slices.IndexFunc(objects, func(o Object) bool {
+		return o.Object.GetObjectKind().GroupVersionKind().Kind == kind && o.Object.GetName() == name
+	})
+	if i < 0 {
+		return Object{}, false
+	}
+	return objects[i], true
+}
+
 func joined(objects []Object) string {
 	var b strings.Builder
 	for _, o := range objects {
@@ -179,16 +191,6 @@ func joined(objects []Object) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-func TestEverything(t *testing.T) {
-	few, all := mustControlPlane(t, Options{}), mustControlPlane(t, Options{Everything: true})
-	if diff := cmp.Diff(names(few), names(all)); diff != "" {
-		t.Errorf("targets differ:\n%s", diff)
-	}
-	if _, ok := Find(all, "PodDisruptionBudget", "kube-apiserver"); !ok || len(all) <= len(few) {
-		t.Errorf("%d objects, %d without the rest; the budget of the kube-apiserver is there: %t", len(all), len(few), ok)
-	}
 }
 
 func TestVirtualGarden(t *testing.T) {
@@ -201,7 +203,6 @@ func TestVirtualGarden(t *testing.T) {
 		"kube-controller-manager:Deployment/virtual-garden-kube-controller-manager",
 		"etcd-events:Etcd/virtual-garden-etcd-events",
 		"etcd-main:Etcd/virtual-garden-etcd-main",
-		"kube-apiserver-service:Service/virtual-garden-kube-apiserver",
 	}
 	if diff := cmp.Diff(want, names(objects)); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
@@ -247,7 +248,7 @@ func TestOptionsRefused(t *testing.T) {
 			}
 		})
 	}
-	for name, o := range map[string]LegacyOptions{"version": {Kubernetes: "x"}, "address": {LoadBalancer: "somewhere"}} {
+	for name, o := range map[string]LegacyOptions{"version": {Kubernetes: "x"}} {
 		if _, err := Legacy(o); !errors.Is(err, ErrOptions) {
 			t.Errorf("legacy %s: got %v", name, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 const profiles = "../../../example/profiles"
@@ -75,7 +76,7 @@ var shown = []string{"aws-1.34", "openstack-older", "metal-ipv6"}
 func admitted(t *testing.T, program *mutation.Program, o sample.Options, generation contract.Generation) (before, after []manifest.Object) {
 	t.Helper()
 	objects := sampled(t, o, generation)
-	known, err := sample.Facts(o)
+	known, err := samples.Facts(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,24 +106,24 @@ func admitted(t *testing.T, program *mutation.Program, o sample.Options, generat
 	return before, after
 }
 
-// samples keeps control planes, which do not depend on the provider.
-var samples = map[string][]sample.Object{}
+// planes keeps control planes, which do not depend on the provider.
+var planes = map[string][]sample.Object{}
 
 func sampled(t *testing.T, o sample.Options, generation contract.Generation) []sample.Object {
 	t.Helper()
 	o.Provider, o.Annotations = "", nil
 	key := fmt.Sprintf("%+v %s", o, generation)
-	if objects, ok := samples[key]; ok {
+	if objects, ok := planes[key]; ok {
 		return objects
 	}
 	var err error
 	if generation == contract.Labelled {
-		samples[key], err = sample.Legacy(sample.LegacyOptions{})
+		planes[key], err = sample.Legacy(sample.LegacyOptions{})
 	} else {
-		samples[key], err = sample.ControlPlane(t.Context(), o)
+		planes[key], err = sample.ControlPlane(t.Context(), o)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return samples[key]
+	return planes[key]
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 // lines makes lines of words; the path of a word is the part before "=".
@@ -120,7 +121,7 @@ func TestAdmitRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, ok := sample.Find(objects, "Deployment", "kube-apiserver")
+	object, ok := samples.Find(objects, "Deployment", "kube-apiserver")
 	if !ok {
 		t.Fatal("the sample has no kube-apiserver")
 	}
@@ -146,7 +147,7 @@ func TestAdmitSelects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, _ := sample.Find(objects, "Deployment", "kube-apiserver")
+	object, _ := samples.Find(objects, "Deployment", "kube-apiserver")
 	const label = "shoot.gardener.cloud/provider"
 	for _, c := range []struct {
 		name      string

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 const openstack = "../../../example/profiles/openstack/profile.yaml"
@@ -91,7 +92,7 @@ func admit(t testing.TB, file string, o sample.Options, generation contract.Gene
 
 func factsOf(t testing.TB, o sample.Options) *facts.Static {
 	t.Helper()
-	known, err := sample.Facts(o)
+	known, err := samples.Facts(o)
 	if err != nil {
 		t.Fatal(err)
 	}

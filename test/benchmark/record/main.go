@@ -30,6 +30,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 func main() {
@@ -56,7 +57,7 @@ func run(ctx context.Context, folder string) error {
 	if err := land.Client().Create(ctx, namespace); err != nil {
 		return err
 	}
-	server, ok := sample.Find(objects, "Deployment", "kube-apiserver")
+	server, ok := samples.Find(objects, "Deployment", "kube-apiserver")
 	if !ok {
 		return errors.New("the sample has no kube-apiserver")
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 const (
@@ -102,7 +103,7 @@ func TestEtcd(t *testing.T) {
 	all, err := sample.ControlPlane(t.Context(),
 		sample.Options{Provider: "ironcore", Namespace: namespace, HighAvailability: true})
 	must(t, err)
-	found, ok := sample.Find(all, "Etcd", "etcd-main")
+	found, ok := samples.Find(all, "Etcd", "etcd-main")
 	if !ok {
 		t.Fatal("the sample has no Etcd")
 	}

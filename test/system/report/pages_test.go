@@ -25,6 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/samples"
 )
 
 const openstack = "../../../example/profiles/openstack/profile.yaml"
@@ -34,7 +35,7 @@ const openstack = "../../../example/profiles/openstack/profile.yaml"
 func difference(ctx context.Context) *render.Page {
 	GinkgoHelper()
 	program := golden.Compile(GinkgoTB(), compiler.Options{}, openstack)
-	known, err := sample.Facts(sample.Options{})
+	known, err := samples.Facts(sample.Options{})
 	Expect(err).NotTo(HaveOccurred(), "the facts of the sample")
 	objects, err := sample.ControlPlane(ctx, sample.Options{})
 	Expect(err).NotTo(HaveOccurred(), "the objects of the sample")
