@@ -12,10 +12,9 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
+	"golang.org/x/time/rate"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
@@ -168,7 +167,7 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	result.Touched = map[drift.Outcome]int{}
 	meter := newMeter(s, "object")
 	defer meter.done()
-	toucher := &drift.Toucher{API: to, Engine: engine, Clock: clock.RealClock{}, Pause: time.Duration(float64(time.Second) / o.rate)}
+	toucher := &drift.Toucher{API: to, Engine: engine, Limiter: rate.NewLimiter(rate.Limit(o.rate), 1)}
 	streak := &drift.Streak{}
 	for i, f := range todo {
 		outcome, err := toucher.Touch(ctx, f.Object)

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -61,7 +63,7 @@ func (c Call) Body() (media, content string) {
 	return "", ""
 }
 
-// API is the API server. Errors of its answers have the method HTTPStatus. The error of an answer that exceeds the size
+// API is the API server. Errors of its answers are *apierrors.StatusError. The error of an answer that exceeds the size
 // limit wraps ErrTooLarge.
 type API interface {
 	Call(ctx context.Context, c Call) ([]byte, error)
@@ -69,15 +71,6 @@ type API interface {
 
 // ErrTooLarge means that an answer exceeds the size limit.
 var ErrTooLarge = errors.New("the answer of the API server is too large")
-
-// hasStatus reports whether an error is a response with a status.
-func hasStatus(err error, status int) bool {
-	var answer interface{ HTTPStatus() int }
-	return errors.As(err, &answer) && answer.HTTPStatus() == status
-}
-
-// NotFound reports whether the API server answered that the object or the kind does not exist.
-func NotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
 // Path returns the path of objects of a form in a namespace, or of one of them. The namespace is empty for
 // cluster-scoped objects.
@@ -117,7 +110,7 @@ const restarts = 3
 func List(ctx context.Context, api API, f target.Form, namespace, labels string, limit int, each func(json.RawMessage) error) error {
 	for begun := 0; ; begun++ {
 		err := pages(ctx, api, Path(f, namespace, ""), labels, limit, each)
-		if !hasStatus(err, http.StatusGone) || begun == restarts {
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) || begun == restarts {
 			return err
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clocktesting "k8s.io/utils/clock/testing"
+	"golang.org/x/time/rate"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -80,7 +81,7 @@ func TestStates(t *testing.T) {
 				t.Errorf("%+v %v (-want +got):\n%s", summary, err, diff)
 			}
 			s.webhook = e
-			touch := &drift.Toucher{API: s, Engine: e, Clock: clocktesting.NewFakeClock(time.Unix(1, 0))}
+			touch := &drift.Toucher{API: s, Engine: e, Limiter: rate.NewLimiter(rate.Inf, 0)}
 			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
 			if outcome, err := touch.Touch(t.Context(), o); outcome != drift.Fixed || err != nil {
 				t.Errorf("touched: %s, %v", outcome, err)
@@ -121,7 +122,7 @@ func TestTouchesWithoutFix(t *testing.T) {
 			s := newSeed(t)
 			s.configMap("shoot", "cloud-a", "")
 			c.prepare(s)
-			touch := &drift.Toucher{API: s, Engine: e, Clock: clocktesting.NewFakeClock(time.Unix(1, 0))}
+			touch := &drift.Toucher{API: s, Engine: e, Limiter: rate.NewLimiter(rate.Inf, 0)}
 			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
 			outcome, err := touch.Touch(t.Context(), o)
 			if outcome != c.want || (err == nil) != (c.problem == "") || err != nil && err.Error() != c.problem {
@@ -246,34 +247,19 @@ func TestRate(t *testing.T) {
 	s, e := newSeed(t), compile(t, silver)
 	s.configMap("shoot", "cloud-a", "")
 	s.webhook = e
-	clock := clocktesting.NewFakeClock(time.Unix(1, 0))
-	touch := &drift.Toucher{API: s, Engine: e, Clock: clock, Pause: 2 * time.Second}
 	o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
-	const touches = 6
-	done := make(chan error)
-	go func() {
-		for range touches {
-			_, err := touch.Touch(t.Context(), o)
-			done <- err
-		}
-	}()
-	for i := range touches {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		if i == touches-1 {
-			break
-		}
-		for !clock.HasWaiters() { // until it waits for its next turn
-			time.Sleep(time.Millisecond)
-		}
-		for range 4 {
-			if len(s.touches()) != i+1 {
-				t.Fatalf("%d touches in %d turns", len(s.touches()), i+1)
+	synctest.Test(t, func(t *testing.T) {
+		touch := &drift.Toucher{API: s, Engine: e, Limiter: rate.NewLimiter(rate.Every(2*time.Second), 1)}
+		began := time.Now()
+		for i := range 6 {
+			if _, err := touch.Touch(t.Context(), o); err != nil {
+				t.Fatal(err)
 			}
-			clock.Step(touch.Pause / 4)
+			if passed := time.Since(began); passed != time.Duration(i)*2*time.Second {
+				t.Fatalf("%d touches in %s", i+1, passed)
+			}
 		}
-	}
+	})
 }
 
 func (s *seed) touches() []string {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -237,7 +238,7 @@ func Objects(ctx context.Context, api API, form target.Form, namespace string, l
 			err = each(raw)
 		}
 	}
-	if NotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -427,7 +428,7 @@ func (f *Finder) namespaces(ctx context.Context) ([]facts.Namespace, error) {
 	return []facts.Namespace{one}, err
 }
 
-// ReadNamespace reads a namespace. It fails if the namespace does not exist (see NotFound) or is unreadable.
+// ReadNamespace reads a namespace. It fails if the namespace does not exist (see apierrors.IsNotFound) or is unreadable.
 func ReadNamespace(ctx context.Context, api API, name string) (facts.Namespace, error) {
 	raw, err := Get(ctx, api, namespaceForm, "", name)
 	if err != nil {
@@ -454,7 +455,7 @@ func ControlPlanes(ctx context.Context, api API, registrations []mutation.Regist
 		switch one, err := ReadNamespace(ctx, api, target.GardenNamespace); {
 		case err == nil:
 			found[one.Name] = one
-		case !NotFound(err):
+		case !apierrors.IsNotFound(err):
 			return nil, err
 		}
 	}

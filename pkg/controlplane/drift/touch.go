@@ -5,12 +5,12 @@
 package drift
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
-	"k8s.io/utils/clock"
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
@@ -19,13 +19,8 @@ import (
 type Toucher struct {
 	API    API
 	Engine Engine
-	Clock  clock.Clock
-	// Pause is the minimum time between two touches.
-	Pause time.Duration
-
-	mutex sync.Mutex
-	// next is the earliest time of the next touch.
-	next time.Time
+	// Limiter limits the rate of touches.
+	Limiter *rate.Limiter
 }
 
 // Outcome is the outcome of a touch.
@@ -70,14 +65,14 @@ func (s *Streak) String() string {
 // Touch waits for the rate limit, touches an object and checks the result. If it cannot touch the object, the outcome
 // is Failed, with the error. If the context ends, it returns its error without an outcome.
 func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
-	if err := t.wait(ctx); err != nil {
-		return "", err
+	if err := t.Limiter.Wait(ctx); err != nil {
+		return "", cmp.Or(ctx.Err(), err)
 	}
 	raw, err := t.API.Call(ctx, Touch(o.path()))
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case NotFound(err):
+	case apierrors.IsNotFound(err):
 		return Gone, nil
 	case err != nil:
 		return Failed, fmt.Errorf("touching %s of %s: %w", o, o.Namespace, err)
@@ -96,28 +91,5 @@ func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 		return Failed, fmt.Errorf("looking at %s of %s: %s", o, o.Namespace, finding.Problem)
 	default:
 		return Fixed, nil
-	}
-}
-
-// wait waits until the next touch is permitted.
-func (t *Toucher) wait(ctx context.Context) error {
-	t.mutex.Lock()
-	now := t.Clock.Now()
-	turn := t.next
-	if turn.Before(now) {
-		turn = now
-	}
-	t.next = turn.Add(t.Pause)
-	t.mutex.Unlock()
-	if !turn.After(now) {
-		return ctx.Err()
-	}
-	timer := t.Clock.NewTimer(turn.Sub(now))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
 	}
 }

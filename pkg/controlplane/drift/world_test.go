@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -47,11 +50,11 @@ func compile(t *testing.T, rules string) engine {
 	return engine{program}
 }
 
-// answer is an error of the API server.
-type answer int
-
-func (a answer) Error() string   { return "status " + strconv.Itoa(int(a)) }
-func (a answer) HTTPStatus() int { return int(a) }
+// answer returns an error of the API server.
+func answer(status int) error {
+	reasons := map[int]metav1.StatusReason{http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusGone: metav1.StatusReasonExpired}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: int32(status), Reason: reasons[status], Message: "status " + strconv.Itoa(status)}}
+}
 
 // seed is an API server with a webhook.
 type seed struct {

@@ -25,6 +25,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -34,9 +35,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -204,29 +205,22 @@ func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, st
 		return err
 	}
 	if err := mgr.Add(lastGood); err != nil {
-		return fmt.Errorf("adding the store of last valid profiles: %w", err)
+		return err
 	}
 	reports := &webhook.Reports{
 		Client: mgr.GetClient(), Events: mgr.GetEventRecorderFor(o.Name), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
 	}
-	if err := mgr.Add(reports); err != nil {
-		return fmt.Errorf("adding the reports on profiles: %w", err)
-	}
-	return nil
+	return mgr.Add(reports)
 }
 
 func (o *Installation) addHeartbeat(mgr manager.Manager) error {
 	if o.HeartbeatNamespace == "" {
 		return nil
 	}
-	err := heartbeat.Add(mgr, heartbeat.AddArgs{
+	return heartbeat.Add(mgr, heartbeat.AddArgs{
 		ExtensionName: o.Certificates.FullName(), Namespace: o.HeartbeatNamespace,
 		RenewIntervalSeconds: o.HeartbeatSeconds, Clock: clock.RealClock{},
 	})
-	if err != nil {
-		return fmt.Errorf("adding the heartbeat: %w", err)
-	}
-	return nil
 }
 
 // program is a mutation.Program with the source of its facts.
@@ -252,7 +246,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 	}
 	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher})
 	if err := mgr.Add(facts); err != nil {
-		return nil, nil, fmt.Errorf("adding the lookups: %w", err)
+		return nil, nil, err
 	}
 	counted := webhook.NewCountedSource(metrics.Registry, facts)
 	options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
@@ -351,15 +345,15 @@ func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, regi
 	if !wanted.Enabled {
 		return nil
 	}
-	host, _, err := rest.DefaultServerUrlFor(mgr.GetConfig())
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.Burst = min(patrolRate, int(o.Config.ClientConnection.QPS))
+	config.QPS = float32(config.Burst)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(mgr.GetScheme()).WithoutConversion()
+	requests, err := rest.UnversionedRESTClientForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("adding the search for drift: %w", err)
 	}
-	rate := min(patrolRate, int(o.Config.ClientConnection.QPS))
-	api := drift.Server{
-		Host: host, Client: mgr.GetHTTPClient(), Timeout: patrolTimeout, MostBytes: patrolAnswer,
-		Limiter: flowcontrol.NewTokenBucketRateLimiter(float32(rate), rate),
-	}
+	api := drift.Server{Client: requests, Timeout: patrolTimeout, MostBytes: patrolAnswer}
 	engine := drift.TimeLimited{Engine: store, Timeout: patrolTimeout}
 	p := &patrol.Patrol{
 		Finder: drift.Finder{API: api, Engine: engine}, Interval: wanted.Interval.Duration, Clock: clock.RealClock{},
@@ -372,26 +366,19 @@ func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, regi
 		Metrics: patrol.NewMetrics(metrics.Registry), Log: mgr.GetLogger().WithName("drift"),
 	}
 	if wanted.Touch {
-		p.Toucher = &drift.Toucher{API: api, Engine: engine, Clock: p.Clock, Pause: time.Second / time.Duration(wanted.RatePerSecond)}
+		p.Toucher = &drift.Toucher{API: api, Engine: engine, Limiter: rate.NewLimiter(rate.Limit(wanted.RatePerSecond), 1)}
 	}
-	if err := mgr.Add(p); err != nil {
-		return fmt.Errorf("adding the search for drift: %w", err)
-	}
-	return nil
+	return mgr.Add(p)
 }
 
 // newScheme returns a scheme with the kinds that the program itself reads and writes; mutated objects stay JSON.
 func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
+	builder := runtime.NewSchemeBuilder(
 		appsv1.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme, admissionregistrationv1.AddToScheme,
 		extensionsv1alpha1.AddToScheme,
-	} {
-		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("building the scheme: %w", err)
-		}
-	}
-	return scheme, nil
+	)
+	scheme := runtime.NewScheme()
+	return scheme, builder.AddToScheme(scheme)
 }
 
 // RESTConfig returns the configuration of clients of the seed. It fails if the kubeconfig is unreadable.
@@ -472,7 +459,7 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 		return fmt.Errorf("reading the certificate of the webhook server: %w", err)
 	}
 	if err := mgr.Add(certificate); err != nil {
-		return fmt.Errorf("adding the certificate of the webhook server: %w", err)
+		return err
 	}
 	l := o.Config.Limits
 	guard := serving.NewGuard(serving.Limits{

@@ -37,14 +37,10 @@ var (
 )
 
 // Call implements drift.API. It is the only way to write: a drift.Call is either a read or a patch that changes
-// nothing. It fails with a *drift.Answer if the API server rejects the call.
+// nothing. It fails with an *apierrors.StatusError if the API server rejects the call.
 func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	media, content := c.Body()
-	raw, err := s.do(ctx, c.Verb(), c.Path(), c.Query(), media, []byte(content))
-	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
-		return nil, &drift.Answer{Code: int(status.ErrStatus.Code), Message: err.Error()}
-	}
-	return raw, err
+	return s.do(ctx, c.Verb(), c.Path(), c.Query(), media, []byte(content))
 }
 
 // Engine computes the results of the webhook of a seed with the profiles of the program, and is their source of facts and

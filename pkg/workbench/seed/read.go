@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
@@ -59,7 +60,7 @@ func (s *Seed) ControlPlanes(ctx context.Context, program *mutation.Program) ([]
 	}
 	if len(shoots) < len(all) {
 		// If it is unreadable, Snapshots reports it as one unreadable control plane.
-		if _, err := drift.ReadNamespace(ctx, s, target.GardenNamespace); !drift.NotFound(err) {
+		if _, err := drift.ReadNamespace(ctx, s, target.GardenNamespace); !apierrors.IsNotFound(err) {
 			names = append(names, target.GardenNamespace)
 		}
 	}
@@ -131,7 +132,7 @@ func (s *Seed) Snapshot(ctx context.Context, name string, program *mutation.Prog
 // does not exist or has no control plane.
 func (s *Seed) source(ctx context.Context, name string) (*lookups, error) {
 	namespace, err := drift.ReadNamespace(ctx, s, name)
-	if drift.NotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: the seed has no namespace %s", ErrNoNamespace, name)
 	} else if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 			return nil
 		})
 		switch {
-		case err != nil && !drift.NotFound(err):
+		case err != nil && !apierrors.IsNotFound(err):
 			return nil, fmt.Errorf("reading the Garden: %w", err)
 		case len(all) != 1:
 			return nil, fmt.Errorf("%w: there are %d Gardens where there must be one", ErrNoNamespace, len(all))
@@ -187,7 +188,7 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 		return facts.FromGarden(all[0])
 	}
 	raw, err := drift.Get(ctx, s, clusters, "", name)
-	if drift.NotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: there is no Cluster %s, which describes the shoot", ErrNoNamespace, name)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", name, err)
@@ -268,7 +269,7 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 		namespace = ""
 	}
 	raw, err := drift.Get(ctx, l.seed, form, namespace, request.ObjectName)
-	if drift.NotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, request.Missing()
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the %s %s: %w: %w", request.Kind, request.ObjectName, facts.ErrUnavailable, err)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"testing"
 
+	"golang.org/x/time/rate"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
@@ -18,8 +20,8 @@ func TestEveryFutileObjectGetsItsTurn(t *testing.T) {
 	for _, count := range []int{10, 80, 1000} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
 			s := &seed{touched: map[string]bool{}, all: true}
-			p, clock := newPatrol(t, s)
-			p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
+			p, _ := newPatrol(t, s)
+			p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Limiter: rate.NewLimiter(rate.Inf, 0)}
 			var drifted []drift.Object
 			last := map[string]int{}
 			for i := range count {
