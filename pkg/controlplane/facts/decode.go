@@ -165,49 +165,39 @@ func checkVersion(version string) error {
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // Manifest is a whole resource with spec and status that are decoded on first use. A nil Manifest has neither.
-type Manifest struct {
-	raw  []byte
-	once sync.Once
-	tree struct {
-		Spec   any `json:"spec"`
-		Status any `json:"status"`
-	}
-	err error
+type Manifest struct{ decode func() (tree, error) }
+
+type tree struct {
+	Spec   any `json:"spec"`
+	Status any `json:"status"`
 }
 
 // NewManifest returns the manifest of a resource in JSON. The bytes must not change afterwards.
-func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
-
-func (m *Manifest) decode() error {
-	m.once.Do(func() {
-		if kjson.UnmarshalCaseSensitivePreserveInts(m.raw, &m.tree) != nil {
-			m.err = expression.Failure("the resource cannot be decoded")
+func NewManifest(raw []byte) *Manifest {
+	return &Manifest{sync.OnceValues(func() (tree, error) {
+		var t tree
+		if kjson.UnmarshalCaseSensitivePreserveInts(raw, &t) != nil {
+			return t, expression.Failure("the resource cannot be decoded")
 		}
-		m.raw = nil
-	})
-	return m.err
+		return t, nil
+	})}
 }
 
 // Status returns the decoded status, nil if there is none, or an error.
-func (m *Manifest) Status() any {
-	if m == nil {
-		return nil
-	}
-	if err := m.decode(); err != nil {
-		return err
-	}
-	return m.tree.Status
-}
+func (m *Manifest) Status() any { return m.part(func(t tree) any { return t.Status }) }
 
 // Spec returns the decoded spec, nil if there is none, or an error.
-func (m *Manifest) Spec() any {
+func (m *Manifest) Spec() any { return m.part(func(t tree) any { return t.Spec }) }
+
+func (m *Manifest) part(of func(tree) any) any {
 	if m == nil {
 		return nil
 	}
-	if err := m.decode(); err != nil {
+	decoded, err := m.decode()
+	if err != nil {
 		return err
 	}
-	return m.tree.Spec
+	return of(decoded)
 }
 
 // In returns the value at a path below spec, nil if there is none, or an error.

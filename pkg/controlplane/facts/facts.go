@@ -5,7 +5,6 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -326,17 +325,10 @@ func (l LookupRequest) In(namespace string) string {
 	}
 }
 
-// Selection returns the parts that the request reads.
-func (l LookupRequest) Selection() Selection {
-	return Selection{
-		Keys: l.Keys, Paths: slices.Collect(maps.Values(l.Fields)), Labels: l.Labels, Annotations: l.Annotations, Checksum: l.Checksum,
-	}
-}
-
 // Found holds the requested and existing parts of an object.
 type Found struct {
 	Keys map[string]string
-	// Fields are by their name in the request; before Pick, by their path.
+	// Fields are by their name in the request.
 	Fields              map[string]any
 	Labels, Annotations map[string]string
 	Checksum            string
@@ -350,44 +342,61 @@ func (l LookupRequest) Missing() error {
 	return fmt.Errorf("reading the %s %s: %w", l.Kind, l.ObjectName, ErrNotFound)
 }
 
-// Pick returns the requested parts of a result. It fails with ErrNotFound if a key or path is missing, unless the
-// request is optional.
-func (l LookupRequest) Pick(f *Found) (*Found, error) {
-	picked := &Found{
-		Keys: keep(f.Keys, l.Keys), Labels: keep(f.Labels, l.Labels), Annotations: keep(f.Annotations, l.Annotations),
-		Fields: make(map[string]any, len(l.Fields)),
+// Select returns the requested parts that an object in decoded JSON has, with integers as int64. It decodes the values of
+// a Secret's keys, and fails with ErrUndecodable if it cannot; the error contains no values.
+func (l LookupRequest) Select(object map[string]any) (*Found, error) {
+	metadata, _ := object["metadata"].(map[string]any)
+	data := stringsOf(object["data"])
+	found := &Found{
+		Keys: keep(data, l.Keys), Labels: keep(stringsOf(metadata["labels"]), l.Labels),
+		Annotations: keep(stringsOf(metadata["annotations"]), l.Annotations), Fields: make(map[string]any, len(l.Fields)),
 	}
 	for name, path := range l.Fields {
-		if value, ok := f.Fields[string(path)]; ok {
-			picked.Fields[name] = value
+		if value, ok := path.In(object); ok {
+			found.Fields[name] = value
 		}
 	}
 	if l.Checksum {
-		picked.Checksum = f.Checksum
+		found.Checksum = checksum(data)
 	}
+	if !l.IsSecret() {
+		return found, nil
+	}
+	for key, value := range found.Keys {
+		decoded, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			return nil, fmt.Errorf("reading the %s %s: the key %s is not base64: %w", l.Kind, l.ObjectName, key, ErrUndecodable)
+		}
+		found.Keys[key] = string(decoded)
+	}
+	return found, nil
+}
+
+// Check fails with ErrNotFound if a key or path of the request is missing, unless the request is optional.
+func (l LookupRequest) Check(f *Found) error {
 	if l.Optional {
-		return picked, nil
+		return nil
 	}
 	for _, key := range l.Keys {
-		if _, ok := picked.Keys[key]; !ok {
-			return nil, fmt.Errorf("the %s %s has no key %s: %w", l.Kind, l.ObjectName, key, ErrNotFound)
+		if _, ok := f.Keys[key]; !ok {
+			return fmt.Errorf("the %s %s has no key %s: %w", l.Kind, l.ObjectName, key, ErrNotFound)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Fields)) {
-		if _, ok := picked.Fields[name]; !ok {
-			return nil, fmt.Errorf("the %s %s has no %s: %w", l.Kind, l.ObjectName, l.Fields[name], ErrNotFound)
+		if _, ok := f.Fields[name]; !ok {
+			return fmt.Errorf("the %s %s has no %s: %w", l.Kind, l.ObjectName, l.Fields[name], ErrNotFound)
 		}
 	}
-	return picked, nil
+	return nil
 }
 
-// Read returns the requested parts of an object in decoded JSON, with integers as int64. It fails as Pick does.
+// Read returns the requested parts of an object. It fails as Select and Check do.
 func (l LookupRequest) Read(object map[string]any) (*Found, error) {
-	found, err := l.Selection().Of(object)
+	found, err := l.Select(object)
 	if err != nil {
-		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, l.ObjectName, err)
+		return nil, err
 	}
-	return l.Pick(found)
+	return found, l.Check(found)
 }
 
 // Lookups is the variable with the results of lookups. It has a field for each lookup, which has a string for each key
@@ -514,11 +523,13 @@ func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*
 	if !ok {
 		return nil, l.Missing()
 	}
-	found := &Found{Keys: data}
-	if l.Checksum {
-		found.Checksum = l.checksum(data)
+	members := map[string]any{}
+	for key, value := range data {
+		if members[key] = value; l.IsSecret() {
+			members[key] = base64.StdEncoding.EncodeToString([]byte(value))
+		}
 	}
-	return l.Pick(found)
+	return l.Read(map[string]any{"data": members})
 }
 
 // names reports whether the request for a control plane in the namespace selects this object.
@@ -527,89 +538,6 @@ func (l LookupRequest) names(object map[string]any, namespace string) bool {
 	in, _ := metadata["namespace"].(string)
 	return object["apiVersion"] == l.GroupVersion().String() && object["kind"] == l.Kind && metadata["name"] == l.ObjectName &&
 		(in == "" || in == l.In(namespace))
-}
-
-// checksum returns the checksum of decoded data.
-func (l LookupRequest) checksum(data map[string]string) string {
-	if l.GroupVersionKind == ConfigMap {
-		return checksum(data)
-	}
-	encoded := make(map[string]string, len(data))
-	for key, value := range data {
-		encoded[key] = base64.StdEncoding.EncodeToString([]byte(value))
-	}
-	return checksum(encoded)
-}
-
-// Selection lists the parts of an object that are read and kept.
-type Selection struct {
-	// Keys are keys of the data of a Secret or ConfigMap.
-	Keys []string
-	// Paths are fields.
-	Paths []Path
-	// Labels and Annotations are the keys of the labels and annotations to read.
-	Labels, Annotations []string
-	// Checksum is the SHA-256 of the data of a Secret or ConfigMap.
-	Checksum bool
-}
-
-// Join returns the union of both selections, sorted.
-func (s Selection) Join(t Selection) Selection {
-	return Selection{
-		Keys: union(s.Keys, t.Keys), Paths: union(s.Paths, t.Paths),
-		Labels: union(s.Labels, t.Labels), Annotations: union(s.Annotations, t.Annotations), Checksum: s.Checksum || t.Checksum,
-	}
-}
-
-// Covers reports whether the selection includes another one.
-func (s Selection) Covers(t Selection) bool {
-	return contains(s.Keys, t.Keys) && contains(s.Paths, t.Paths) && contains(s.Labels, t.Labels) && contains(s.Annotations, t.Annotations) &&
-		(s.Checksum || !t.Checksum)
-}
-
-func contains[T comparable](all, some []T) bool {
-	return !slices.ContainsFunc(some, func(one T) bool { return !slices.Contains(all, one) })
-}
-
-func union[T cmp.Ordered](a, b []T) []T {
-	if len(a)+len(b) == 0 {
-		return nil
-	}
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
-}
-
-// Of returns the selected parts of an object in decoded JSON. It decodes the values of a Secret's keys; its errors
-// contain no values.
-func (s Selection) Of(object map[string]any) (*Found, error) {
-	metadata, _ := object["metadata"].(map[string]any)
-	found := &Found{
-		Labels:      keep(stringsOf(metadata["labels"]), s.Labels),
-		Annotations: keep(stringsOf(metadata["annotations"]), s.Annotations),
-	}
-	for _, path := range s.Paths {
-		if value, ok := path.In(object); ok {
-			if found.Fields == nil {
-				found.Fields = make(map[string]any, len(s.Paths))
-			}
-			found.Fields[string(path)] = value
-		}
-	}
-	data := stringsOf(object["data"])
-	if s.Checksum {
-		found.Checksum = checksum(data)
-	}
-	found.Keys = keep(data, s.Keys)
-	if object["kind"] != Secret.Kind || object["apiVersion"] != Secret.Version {
-		return found, nil
-	}
-	for key, value := range found.Keys {
-		decoded, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			return nil, fmt.Errorf("the key %s is not base64: %w", key, ErrUndecodable)
-		}
-		found.Keys[key] = string(decoded)
-	}
-	return found, nil
 }
 
 // checksum computes the same value as Gardener's utils.ComputeChecksum for the data of a ConfigMap, or of a Secret in

@@ -99,16 +99,3 @@ func TestRequestRead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestSelections(t *testing.T) {
-	a := Selection{Keys: []string{"b", "a"}, Paths: []Path{"x"}}
-	b := Selection{Keys: []string{"c", "a"}, Labels: []string{"l"}, Checksum: true}
-	both := a.Join(b)
-	want := Selection{Keys: []string{"a", "b", "c"}, Paths: []Path{"x"}, Labels: []string{"l"}, Checksum: true}
-	if diff := cmp.Diff(want, both); diff != "" {
-		t.Error(diff)
-	}
-	if !both.Covers(a) || !both.Covers(b) || a.Covers(b) || b.Covers(a) || !a.Covers(Selection{}) || (Selection{Keys: a.Keys}).Covers(a) {
-		t.Error("Covers reports the wrong result")
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -74,23 +75,24 @@ type watched struct {
 	namespace, name string
 }
 
-// lookupWatcher follows the objects of a lookup with a constant name, and stores only the selected parts of each.
+// lookupWatcher follows the objects of lookups with a constant name, and stores only the requested parts of each.
 type lookupWatcher struct {
 	*watcher
-	name      string
-	selection facts.Selection
-	stop      context.CancelFunc
+	name     string
+	requests []facts.LookupRequest
+	stop     context.CancelFunc
 }
 
-// pick is the stored part of an object.
-type pick struct {
+// picked is the stored part of an object.
+type picked struct {
 	metav1.ObjectMeta
 
-	// found has the selected parts. It is nil for an unreadable object, which a lookup reads to get the error.
-	found *facts.Found
+	// found has the parts for each request of the watcher. It is nil for an unreadable object, which a lookup reads to
+	// get the error.
+	found []*facts.Found
 }
 
-func newLookupWatcher(key watched, selection facts.Selection, c client.WithWatch) *lookupWatcher {
+func newLookupWatcher(key watched, requests []facts.LookupRequest, c client.WithWatch) *lookupWatcher {
 	list := func() client.ObjectList {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(key.GroupVersion().WithKind(key.Kind + "List"))
@@ -104,22 +106,29 @@ func newLookupWatcher(key watched, selection facts.Selection, c client.WithWatch
 				return nil, err
 			}
 			plain = &unstructured.Unstructured{Object: content}
-			plain.SetGroupVersionKind(key.GroupVersionKind)
 		}
-		found, _ := selection.Of(plain.Object)
-		return &pick{*identity(plain), found}, nil
+		return pick(plain, requests), nil
 	}
 	// kube-apiserver authorizes requests in this form by resourceNames.
 	only := client.ListOptions{Namespace: key.namespace, FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.name)}
-	return &lookupWatcher{newWatcher(c, list, only, keep, toolscache.ResourceEventHandlerFuncs{}), key.name, selection, func() {}}
+	return &lookupWatcher{newWatcher(c, list, only, keep, toolscache.ResourceEventHandlerFuncs{}), key.name, requests, func() {}}
 }
 
-// get returns the known object in a namespace. It returns nil if it is not known; absent reports that the watch knows
-// that it does not exist.
-func (w *lookupWatcher) get(namespace string) (found *facts.Found, absent bool) {
+func pick(object *unstructured.Unstructured, requests []facts.LookupRequest) *picked {
+	p := &picked{ObjectMeta: *identity(object)}
+	for _, r := range requests {
+		found, _ := r.Select(object.Object)
+		p.found = append(p.found, found)
+	}
+	return p
+}
+
+// get returns the parts for the request with an index from the known object in a namespace. It returns nil if it is not
+// known; absent reports that the watch knows that it does not exist.
+func (w *lookupWatcher) get(namespace string, request int) (found *facts.Found, absent bool) {
 	object, exists, _ := w.store.GetByKey(toolscache.NewObjectName(namespace, w.name).String())
-	if p, ok := object.(*pick); ok {
-		found = p.found
+	if p, ok := object.(*picked); ok {
+		found = p.found[request]
 	}
 	return found, !exists && w.controller.HasSynced() && w.watches.Load()
 }
@@ -141,23 +150,23 @@ func (s *Source) Serve(requests []facts.LookupRequest) {
 	if l.client == nil {
 		return
 	}
-	wanted := map[watched]facts.Selection{}
+	wanted := map[watched][]facts.LookupRequest{}
 	for _, r := range requests {
-		if !r.Computed {
-			wanted[keyOf(r)] = wanted[keyOf(r)].Join(r.Selection())
+		if key := keyOf(r); !r.Computed && indexOf(wanted[key], r) < 0 {
+			wanted[key] = append(wanted[key], r)
 		}
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for key, w := range l.watchers {
-		if selection, ok := wanted[key]; !ok || !reflect.DeepEqual(selection, w.selection) {
+		if !reflect.DeepEqual(wanted[key], w.requests) {
 			w.stop()
 			delete(l.watchers, key)
 		}
 	}
-	for key, selection := range wanted {
+	for key, requests := range wanted {
 		if l.watchers[key] == nil {
-			l.watchers[key] = newLookupWatcher(key, selection, l.client)
+			l.watchers[key] = newLookupWatcher(key, requests, l.client)
 			l.start(l.watchers[key])
 		}
 	}
@@ -165,6 +174,14 @@ func (s *Source) Serve(requests []facts.LookupRequest) {
 
 func keyOf(l facts.LookupRequest) watched {
 	return watched{l.GroupVersionKind, l.Namespace, l.ObjectName}
+}
+
+// indexOf returns the index of a request for the same parts of the same object, or -1.
+func indexOf(requests []facts.LookupRequest, r facts.LookupRequest) int {
+	return slices.IndexFunc(requests, func(known facts.LookupRequest) bool {
+		known.Name, known.Optional = r.Name, r.Optional
+		return reflect.DeepEqual(known, r)
+	})
 }
 
 // start runs a watcher once there is a context.
@@ -206,12 +223,16 @@ func (l *lookupWatchers) watched(namespace string, r facts.LookupRequest) (found
 	l.mutex.RLock()
 	w := l.watchers[keyOf(r)]
 	l.mutex.RUnlock()
-	if w == nil || !w.selection.Covers(r.Selection()) {
+	if w == nil {
 		return nil, false
 	}
-	found, absent = w.get(r.In(namespace))
+	request := indexOf(w.requests, r)
+	if request < 0 {
+		return nil, false
+	}
+	found, absent = w.get(r.In(namespace), request)
 	if found == nil && r.Scope == facts.ScopeUnknown {
-		clusterScoped, missing := w.get("")
+		clusterScoped, missing := w.get("", request)
 		return clusterScoped, absent && missing
 	}
 	return found, absent
@@ -226,10 +247,8 @@ func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupReq
 		return nil, nil
 	}
 	// A missing key may have been added since the last event.
-	if found != nil {
-		if picked, err := l.Pick(found); err == nil {
-			return picked, nil
-		}
+	if found != nil && l.Check(found) == nil {
+		return found, nil
 	}
 	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}
 	object := &unstructured.Unstructured{}

@@ -86,7 +86,7 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 		defer s.lookups.mutex.RUnlock()
 		return s.lookups.watchers[key].controller.HasSynced() && s.lookups.watchers[key].watches.Load()
 	})
-	if stored := s.lookups.watchers[key].store.List(); len(s.lookups.watchers) != 1 || len(stored) != 1 || stored[0].(*pick).found.Keys["password"] != "" {
+	if stored := s.lookups.watchers[key].store.List(); len(s.lookups.watchers) != 1 || len(stored) != 1 || stored[0].(*picked).found[0].Keys["password"] != "" {
 		t.Errorf("the watchers %v store %v, want the key region of the Secret a/cloudprovider only", s.lookups.watchers, stored)
 	}
 	if got := region("a"); got != "eu" || len(asked) != 0 {
@@ -129,7 +129,7 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 		t.Error("a watcher was replaced by the same")
 	}
 	s.Serve([]facts.LookupRequest{request, more})
-	if w := s.lookups.watchers[key]; w == before || !w.selection.Covers(more.Selection()) {
+	if w := s.lookups.watchers[key]; w == before || len(w.requests) != 2 {
 		t.Error("the watcher was not replaced although the new program needs more keys")
 	}
 	s.Serve(nil)
@@ -202,12 +202,12 @@ func BenchmarkLookups(b *testing.B) {
 		picked := used(func() any {
 			watchers := make([]*lookupWatcher, len(names))
 			for i, name := range names {
-				selection := facts.Selection{Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0}
-				watchers[i] = newLookupWatcher(watched{}, selection, nil)
+				request := facts.LookupRequest{
+					GroupVersionKind: facts.Secret, Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0,
+				}
+				watchers[i] = newLookupWatcher(watched{}, []facts.LookupRequest{request}, nil)
 				for shoot := range shoots {
-					part := object(name, shoot).DeepCopy()
-					found, _ := selection.Of(part.Object)
-					_ = watchers[i].store.Add(&pick{*identity(part), found})
+					_ = watchers[i].store.Add(pick(object(name, shoot).DeepCopy(), watchers[i].requests))
 				}
 			}
 			return watchers
