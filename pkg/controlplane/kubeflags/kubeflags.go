@@ -89,9 +89,14 @@ func Flag(component, name string) (FlagHistory, bool) {
 
 // Flags returns the flags of a component in a version, sorted.
 func Flags(component string, m Minor) []string {
+	return names(load().Flags[component], m)
+}
+
+// names returns the names of the entries that a version has, sorted.
+func names[H interface{ In(m Minor) bool }](histories map[string]H, m Minor) []string {
 	var names []string
-	for name, row := range load().Flags[component] {
-		if row.In(m) {
+	for name, history := range histories {
+		if history.In(m) {
 			names = append(names, name)
 		}
 	}
@@ -117,18 +122,16 @@ type FieldHistory struct {
 // Fields returns the fields directly below a path in the KubeletConfiguration of a version, sorted; the empty path is
 // the top.
 func Fields(path string, m Minor) []string {
-	var names []string
 	if path != "" {
 		path += "."
 	}
+	below := map[string]FieldHistory{}
 	for field, history := range load().Fields {
-		name, ok := strings.CutPrefix(field, path)
-		if ok && !strings.ContainsAny(name, ".[{") && history.In(m) {
-			names = append(names, name)
+		if name, ok := strings.CutPrefix(field, path); ok && !strings.ContainsAny(name, ".[{") {
+			below[name] = history
 		}
 	}
-	slices.Sort(names)
-	return names
+	return names(below, m)
 }
 
 // Stage is how far a feature has come.
@@ -254,14 +257,7 @@ func Plugin(name string) (PluginHistory, bool) {
 
 // Plugins returns the names of the admission plugins of kube-apiserver in a version, sorted.
 func Plugins(m Minor) []string {
-	var names []string
-	for name, history := range load().Plugins {
-		if history.In(m) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return names(load().Plugins, m)
 }
 
 // formerPlugins are admission plugins from before the oldest version of the table, with the last version that had them

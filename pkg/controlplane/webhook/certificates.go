@@ -490,61 +490,54 @@ func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
 // Collect implements prometheus.Collector. It exports no series for unreadable certificates, which triggers an
 // alert; readiness reports the reason.
 func (e Expiry) Collect(to chan<- prometheus.Metric) {
-	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
-	if err != nil {
-		return
-	}
-	chain := signing.Certificates(raw)
-	if len(chain) == 0 {
-		return
-	}
-	tell := func(name string, c *x509.Certificate) {
-		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
-	}
-	served := chain[0]
-	tell("serving", served)
 	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
 	defer cancel()
-	if authority, err := e.authority(ctx, served); err == nil && authority != nil {
-		tell("authority", authority)
+	served, authority, _ := e.read(ctx)
+	for name, c := range map[string]*x509.Certificate{"serving": served, "authority": authority} {
+		if c != nil {
+			to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
+		}
 	}
 }
 
-// authority returns the CA in the bundle that signed a certificate, or nil. It fails if the bundle cannot be
-// read.
-func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.Certificate, error) {
+// read returns the served certificate, and the CA in the bundle that signed it. Each may be nil. It fails if the file or
+// the bundle cannot be read.
+func (e Expiry) read(ctx context.Context) (served, authority *x509.Certificate, err error) {
+	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the certificate: %w", err)
+	}
+	chain := signing.Certificates(raw)
+	if len(chain) == 0 {
+		return nil, nil, nil
+	}
 	bundle, err := e.Bundle.ReadBundle(ctx)
 	if err != nil {
-		return nil, err
+		return chain[0], nil, err
 	}
 	for _, authority := range signing.Certificates(bundle) {
-		if served.CheckSignatureFrom(authority) == nil {
-			return authority, nil
+		if chain[0].CheckSignatureFrom(authority) == nil {
+			return chain[0], authority, nil
 		}
 	}
-	return nil, nil
+	return chain[0], nil, nil
 }
 
 // Check returns an error if the certificate or its CA has expired, is not yet valid, or is no longer trusted,
 // for instance after a jump of the clock or a long suspension. Gardener's library renews it within minutes, but
-// a restart does at once, and no caller trusts the current certificate anyway. Check does not fail if the
-// context ends before the CAs were read.
+// a restart does at once, and no caller trusts the current certificate anyway. Check does not fail if the CAs cannot be
+// read: readiness reports it, and a restart does not help.
 func (e Expiry) Check(ctx context.Context, now time.Time) error {
-	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
-	if err != nil {
-		return fmt.Errorf("reading the certificate: %w", err)
+	served, authority, err := e.read(ctx)
+	if served == nil {
+		return err
 	}
-	chain := signing.Certificates(raw)
-	if len(chain) == 0 {
-		return nil
-	}
-	served := chain[0]
 	if err := holds("certificate", served, now); err != nil {
 		return err
 	}
-	switch authority, err := e.authority(ctx, served); {
+	switch {
 	case err != nil:
-		return nil //nolint:nilerr // readiness reports it, and a restart does not help
+		return nil //nolint:nilerr // see above
 	case authority == nil:
 		return errors.New("no CA of the registration has signed the certificate of the webhook server")
 	default:

@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -115,43 +116,38 @@ func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: min(again, r.SyncPeriod)}, nil
 }
 
-// write creates or updates the registration. It returns false if the cache is outdated; the next event triggers
-// another comparison.
+// write creates or updates the registration. It keeps additional labels and annotations. It returns false if another
+// writer was faster; the next event triggers another comparison.
 func (r *Registrar) write(ctx context.Context, desired *admissionregistrationv1.MutatingWebhookConfiguration) (bool, error) {
-	current, err := r.current(ctx)
-	switch {
-	case apierrors.IsNotFound(err):
-		err = r.Client.Create(ctx, desired)
-	case err != nil:
-		return false, fmt.Errorf("reading the registration: %w", err)
-	default:
+	current := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: desired.Name}}
+	result, err := controllerutil.CreateOrUpdate(ctx, uncached{r.Client, r.Reader}, current, func() error {
 		if err := r.checkOwner(ctx, current); err != nil {
-			return false, err
+			return err
 		}
-		if upToDate(current, desired) {
-			return true, nil
-		}
-		err = r.Client.Update(ctx, merge(current, desired))
-	}
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		current.Labels, current.Annotations = labels.Merge(current.Labels, desired.Labels), labels.Merge(current.Annotations, desired.Annotations)
+		current.OwnerReferences, current.Webhooks = desired.OwnerReferences, desired.Webhooks
+		return nil
+	})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, fmt.Errorf("writing the registration: %w", err)
+	case result != controllerutil.OperationResultNone:
+		logf.FromContext(ctx).Info("Registered the webhooks", "configuration", desired.Name, "webhooks", names(desired.Webhooks))
 	}
-	logf.FromContext(ctx).Info("Registered the webhooks", "configuration", desired.Name, "webhooks", names(desired.Webhooks))
 	return true, nil
 }
 
-// current reads the registration from the cache, or else from the API server, because it is not cached if its
-// label was removed.
-func (r *Registrar) current(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
-	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
-	if apierrors.IsNotFound(err) {
-		err = r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
-	}
-	return current, err
+// uncached is a client that reads from the API server: a registration is not cached if its label was removed.
+type uncached struct {
+	client.Client
+	reader client.Reader
+}
+
+// Get reads an object from the API server.
+func (u uncached) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return u.reader.Get(ctx, key, into, options...)
 }
 
 // checkOwner returns an error for a registration of another existing namespace, which is never overwritten.
@@ -231,24 +227,6 @@ func ownedBy(object *metav1.PartialObjectMetadata) []metav1.OwnerReference {
 	owner := metav1.NewControllerRef(object, object.GroupVersionKind())
 	owner.BlockOwnerDeletion = ptr.To(false)
 	return []metav1.OwnerReference{*owner}
-}
-
-// upToDate compares registrations. It ignores additional labels and annotations.
-func upToDate(current, desired *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-	return contains(current.Labels, desired.Labels) && contains(current.Annotations, desired.Annotations) &&
-		equality.Semantic.DeepEqual(current.Webhooks, desired.Webhooks) &&
-		equality.Semantic.DeepEqual(current.OwnerReferences, desired.OwnerReferences)
-}
-
-func contains(all, some map[string]string) bool {
-	return labels.Set(some).AsSelectorPreValidated().Matches(labels.Set(all))
-}
-
-func merge(current, desired *admissionregistrationv1.MutatingWebhookConfiguration) *admissionregistrationv1.MutatingWebhookConfiguration {
-	merged := current.DeepCopy()
-	merged.Labels, merged.Annotations = labels.Merge(merged.Labels, desired.Labels), labels.Merge(merged.Annotations, desired.Annotations)
-	merged.OwnerReferences, merged.Webhooks = desired.OwnerReferences, desired.Webhooks
-	return merged
 }
 
 func names(webhooks []admissionregistrationv1.MutatingWebhook) []string {

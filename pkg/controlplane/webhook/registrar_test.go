@@ -184,6 +184,7 @@ func TestRegistrarConflict(t *testing.T) {
 			return nil
 		},
 	})
+	b.Reader = b.Client
 	if got := b.reconcile(t); got.RequeueAfter != bundleRetry {
 		t.Errorf("a conflict is looked at again in %s", got.RequeueAfter)
 	}
