@@ -111,7 +111,7 @@ func (m metric) ofServers() []metric {
 
 // constructor matches the functions that create metrics. The name of a metric decides whether NewDesc describes a
 // counter or a gauge.
-var constructor = regexp.MustCompile(`(?i)^(?:.*\.)?(?:new)?(counter|gauge|histogram|desc)(?:vec)?$`)
+var constructor = regexp.MustCompile(`(?i)^(?:.*\.)?(?:new)?(counter|gauge|histogram|desc)(?:vec|func)?$`)
 
 // metricsIn returns the metrics of a file: from constructors with options, and from functions with a name and a
 // help text.

@@ -34,27 +34,21 @@ import (
 // minute (gardener: pkg/component/extensions/extension/extension.go, DefaultInterval and DefaultSevereThreshold).
 const retry = 2 * time.Second
 
-// Writer writes Extension resources and their status.
-type Writer interface {
-	client.Writer
-	client.StatusClient
-}
-
 // Gate answers the Extension resources of a type.
 type Gate struct {
-	// Type is theirs, and their name: gardenlet calls an Extension by its type (gardener:
+	// Type is the type and the name of the Extensions: gardenlet names an Extension after its type (gardener:
 	// pkg/component/shared/extension.go, mergeExtensions).
 	Type string
-	// Extensions reads them.
+	// Extensions reads the Extensions from a cache.
 	Extensions client.Reader
 	// Namespaces reads the metadata of namespaces from kube-apiserver: an outdated cache without the current labels
 	// could open the gate of a control plane too early.
 	Namespaces client.Reader
-	// Writer writes the answers.
-	Writer Writer
+	// Writer writes the status, and removes the annotation of the request.
+	Writer client.Client
 	// Serve returns why the control plane in a namespace would not be mutated yet; nil where it would be, or need not be.
 	Serve func(ctx context.Context, namespace metav1.Object) error
-	// Clock dates the answers.
+	// Clock provides the times in the status.
 	Clock clock.PassiveClock
 }
 

@@ -106,7 +106,7 @@ type Installation struct {
 // AddTo loads the profiles and adds all parts of the extension to the manager. It fails if a part cannot be created, or
 // the API server does not answer.
 func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) (*webhook.Registrar, error) {
-	store, measures, source, err := o.addProfiles(ctx, mgr)
+	store, measures, err := o.addProfiles(ctx, mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,6 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 	callers := &webhook.Callers{Segments: trust, Certificates: len(o.ClientCA) > 0, Metrics: measures}
 	handler := &webhook.Handler{
 		Engine: store, Installations: registrar.Installations, OptOuts: optOuts, Metrics: measures,
-		Events: webhook.NewEvents(mgr.GetEventRecorderFor(o.Name), source.HasCluster, measures),
 		Tracer: tracer, Log: mgr.GetLogger().WithName("admission"),
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
@@ -160,11 +159,11 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 
 // addProfiles loads the profiles now and after every change. Invalid profiles do not prevent the program from serving
 // the valid ones. For the first load, the cache is not running yet.
-func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, *cluster.Source, error) {
+func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, error) {
 	measures := webhook.NewMetrics(metrics.Registry)
-	profileCompiler, source, err := o.compiler(mgr)
+	profileCompiler, err := o.compiler(mgr)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	store := webhook.NewStore(profileCompiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
@@ -177,15 +176,15 @@ func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*w
 		later = append(later[:1:1], webhook.ConfigMaps{Reader: mgr.GetClient(), Namespace: namespace})
 	}
 	if err := o.keepLastGood(ctx, mgr, store); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if err := store.Load(ctx, first...); err != nil && !store.Loaded() {
-		return nil, nil, nil, fmt.Errorf("loading the profiles: %w", err)
+		return nil, nil, fmt.Errorf("loading the profiles: %w", err)
 	}
 	if err := webhook.AddReloader(ctx, mgr, store, o.Config.Profiles.ConfigMaps.Enabled, later...); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	return store, measures, source, nil
+	return store, measures, nil
 }
 
 // keepLastGood restores the last valid versions of profiles, and makes the leader store and report later ones. It does
@@ -239,14 +238,14 @@ func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 func (p program) Activate() { p.source.Serve(p.Lookups()) }
 
 // compiler returns a compiler of programs for the cluster. All programs share one source with its decoded facts.
-func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster.Source, error) {
+func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("creating the client for lookups: %w", err)
+		return nil, fmt.Errorf("creating the client for lookups: %w", err)
 	}
 	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher})
 	if err := mgr.Add(facts); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	counted := webhook.NewCountedSource(metrics.Registry, facts)
 	options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
@@ -267,7 +266,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 			mgr.GetLogger().Info("A profile uses deprecated fields", "warning", warning.Error())
 		}
 		return program{compiled, facts, counted}, nil
-	}, facts, nil
+	}, nil
 }
 
 // withImages returns a finding at the image vector of each profile that has one.

@@ -134,7 +134,7 @@ func Fields(path string, m Minor) []string {
 	return names(below, m)
 }
 
-// Stage is how far a feature has come.
+// Stage is the maturity of a feature.
 type Stage string
 
 // The stages (kubernetes: staging/src/k8s.io/component-base/featuregate).
@@ -340,7 +340,7 @@ func Former(component, name string) (Minor, bool) {
 
 // Table is the whole table, as table.json holds it. hack/kubeflags makes it.
 type Table struct {
-	// Releases are the releases that were asked, one for each of Versions.
+	// Releases are the releases from which the table was generated, one for each of Versions.
 	Releases []string `json:"releases"`
 	Versions []Minor  `json:"versions"`
 	// Messages are the messages of deprecated flags. Many flags share one.

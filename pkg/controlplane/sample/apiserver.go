@@ -45,10 +45,10 @@ func (p *plane) apiServer(ctx context.Context) error {
 
 func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) kubeapiserver.Values {
 	hostname := "api." + p.domain()
+	enabled, disabled := admissionPlugins(config.AdmissionPlugins)
 	values := kubeapiserver.Values{
 		Values: apiserver.Values{
-			EnabledAdmissionPlugins:  enabledPlugins(config.AdmissionPlugins),
-			DisabledAdmissionPlugins: disabledPlugins(config.AdmissionPlugins),
+			EnabledAdmissionPlugins: enabled, DisabledAdmissionPlugins: disabled,
 			ETCDEncryption: apiserver.ETCDEncryptionConfig{
 				EncryptWithCurrentKey: true, EncryptionProvider: ptr.Deref(config.EncryptionConfig.Provider.Type, ""),
 				ResourcesToEncrypt: []string{"secrets"}, EncryptedResources: []string{"secrets"},
@@ -151,8 +151,8 @@ func (p *plane) apiServerService(ctx context.Context) error {
 	return nil
 }
 
-// enabledPlugins returns the plugins of the Shoot that are not disabled, and the plugin that gardenlet always enables.
-func enabledPlugins(configured []gardencorev1beta1.AdmissionPlugin) []apiserver.AdmissionPluginConfig {
+// admissionPlugins returns the enabled and the disabled plugins of the Shoot. gardenlet always enables NodeRestriction.
+func admissionPlugins(configured []gardencorev1beta1.AdmissionPlugin) (enabled []apiserver.AdmissionPluginConfig, disabled []gardencorev1beta1.AdmissionPlugin) {
 	plugins := []gardencorev1beta1.AdmissionPlugin{{Name: "NodeRestriction"}}
 	for _, plugin := range configured {
 		if plugin.Name == plugins[0].Name {
@@ -161,21 +161,12 @@ func enabledPlugins(configured []gardencorev1beta1.AdmissionPlugin) []apiserver.
 			plugins = append(plugins, plugin)
 		}
 	}
-	var out []apiserver.AdmissionPluginConfig
 	for _, plugin := range plugins {
-		if !ptr.Deref(plugin.Disabled, false) {
-			out = append(out, apiserver.AdmissionPluginConfig{AdmissionPlugin: plugin})
-		}
-	}
-	return out
-}
-
-func disabledPlugins(configured []gardencorev1beta1.AdmissionPlugin) []gardencorev1beta1.AdmissionPlugin {
-	var out []gardencorev1beta1.AdmissionPlugin
-	for _, plugin := range configured {
 		if ptr.Deref(plugin.Disabled, false) {
-			out = append(out, plugin)
+			disabled = append(disabled, plugin)
+		} else {
+			enabled = append(enabled, apiserver.AdmissionPluginConfig{AdmissionPlugin: plugin})
 		}
 	}
-	return out
+	return enabled, disabled
 }

@@ -481,8 +481,8 @@ var descExpiry = prometheus.NewDesc("graft_certificate_expiry_timestamp_seconds"
 	"Expiry time of the webhook server's certificate (serving) and of the registered CA that signed it (authority, if any), in seconds since 1970.",
 	[]string{"certificate"}, nil)
 
-// bundleTimeout limits reading the CAs for metrics; they come from a cache.
-const bundleTimeout = 2 * time.Second
+// cacheTimeout limits reads from caches for metrics.
+const cacheTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
 func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
@@ -490,7 +490,7 @@ func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
 // Collect implements prometheus.Collector. It exports no series for unreadable certificates, which triggers an
 // alert; readiness reports the reason.
 func (e Expiry) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cacheTimeout)
 	defer cancel()
 	served, authority, _ := e.read(ctx)
 	for name, c := range map[string]*x509.Certificate{"serving": served, "authority": authority} {

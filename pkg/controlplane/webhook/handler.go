@@ -40,14 +40,12 @@ type Engine interface {
 type Handler struct {
 	// Engine mutates objects.
 	Engine Engine
-	// Installations knows other installations in the cluster. It may be nil.
+	// Installations finds other installations in the cluster. It may be nil.
 	Installations *Installations
 	// OptOuts finds the namespaces that are opted out. It may be nil.
 	OptOuts *OptOuts
 	// Metrics counts admissions.
 	Metrics *Metrics
-	// Events reports denials in the namespaces of objects. It may be nil.
-	Events *Events
 	// Tracer creates a span for each review. It may be nil.
 	Tracer trace.Tracer
 	// Log receives one line for each failure.
@@ -157,7 +155,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 	case h.Installations.Yields(x.route):
 		return h.allowed(x, subjectOf(x.review.request), "yielded")
 	case !x.served:
-		return h.denied(ctx, x, &rejection{mutation.NotLoaded, http.StatusServiceUnavailable,
+		return h.denied(x, &rejection{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -170,7 +168,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 		if errors.As(err, &failure) {
 			x.target = failure.Target
 		}
-		return h.denied(ctx, x, denialOf(ctx, err))
+		return h.denied(x, denialOf(ctx, err))
 	}
 	if result.Panic != nil {
 		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
@@ -206,7 +204,7 @@ func respond(w http.ResponseWriter, answer []byte) {
 }
 
 // denied counts and logs a denial, and returns the answer.
-func (h *Handler) denied(ctx context.Context, x *exchange, d *rejection) []byte {
+func (h *Handler) denied(x *exchange, d *rejection) []byte {
 	request := x.review.request
 	name := x.target
 	if subject := subjectOf(request); subject != "" {
@@ -217,7 +215,6 @@ func (h *Handler) denied(ctx context.Context, x *exchange, d *rejection) []byte 
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
-	h.Events.denied(ctx, x.review, d)
 	return x.review.denied(d)
 }
 
@@ -258,7 +255,7 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	respond(w, h.denied(context.Background(), x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	respond(w, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }
 
 // account has the attributes of an admission's span: names of the program and of profiles, but no content of

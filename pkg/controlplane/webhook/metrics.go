@@ -27,7 +27,6 @@ type Metrics struct {
 	duration   *prometheus.HistogramVec
 	patch      *prometheus.HistogramVec
 	applied    *prometheus.CounterVec
-	events     *prometheus.CounterVec
 	info       *prometheus.GaugeVec
 	states     *prometheus.GaugeVec
 	reloads    *prometheus.CounterVec
@@ -77,10 +76,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Rules by result of an admission: changed, unchanged, skipped or overridden. With mode observe also: observed (the rule " +
 				"would change the object) or denied (the rule would deny it).",
 		}, []string{"set", "target", "profile", "rule", "result"}),
-		events: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_events_total",
-			Help: "Events about denials: queued, or dropped because there were too many.",
-		}, []string{"result"}),
 		info: create.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_info",
 			Help: "1 for each active profile, with the hash of its file.",
@@ -110,10 +105,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	// These counters exist before the first count.
 	m.unauthorized.WithLabelValues("path")
 	m.unauthorized.WithLabelValues("certificate")
-	m.reloads.Attempts.WithLabelValues("success")
-	m.reloads.Attempts.WithLabelValues("failure")
-	m.events.WithLabelValues("queued")
-	m.events.WithLabelValues("dropped")
+	m.reloads.WithLabelValues("success")
+	m.reloads.WithLabelValues("failure")
 	return m
 }
 

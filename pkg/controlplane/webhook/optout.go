@@ -42,9 +42,11 @@ func (o *OptOuts) Contains(ctx context.Context, name string) bool {
 
 // Count returns the number of namespaces that are opted out.
 func (o *OptOuts) Count() float64 {
+	ctx, cancel := context.WithTimeout(context.Background(), cacheTimeout)
+	defer cancel()
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	if o.Reader.List(context.Background(), namespaces, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)}) != nil {
+	if o.Reader.List(ctx, namespaces, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)}) != nil {
 		return 0
 	}
 	count := 0

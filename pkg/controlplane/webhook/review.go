@@ -37,11 +37,6 @@ func (r *review) handled() bool {
 	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
 }
 
-// dryRun reports whether the request is a dry run.
-func (r *review) dryRun() bool {
-	return string(r.scanned.Original().Find("request", "dryRun").Raw()) == "true"
-}
-
 // parseReview scans the body with its objects once. Its errors are *refusals and quote nothing of the body.
 func parseReview(body []byte, route Route) (*review, error) {
 	d, err := document.Parse(body)

@@ -27,8 +27,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
@@ -112,17 +110,6 @@ func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, e
 		return nil, err
 	}
 	return s.readCluster(ctx, meta, s.direct)
-}
-
-// HasCluster reports whether a namespace belongs to a shoot. It reads the Cluster from the API server if the watch does
-// not know it yet.
-func (s *Source) HasCluster(ctx context.Context, namespace string) bool {
-	if s.stored(namespace) != nil {
-		return true
-	}
-	cluster := &metav1.PartialObjectMetadata{}
-	cluster.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("Cluster"))
-	return s.direct.Get(ctx, client.ObjectKey{Name: namespace}, cluster) == nil
 }
 
 func (s *Source) readNamespace(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {

@@ -5,7 +5,7 @@
 // Package quiet keeps one line off the standard error of programs that link Gardener's component code: a metrics
 // library below it reports at its own initialization, through the standard logger, that a machine has no pressure
 // statistics. It must import nothing but small standard packages, because it only works when it is initialized before
-// that library. Enter nowhere: a blank import is enough.
+// that library. A blank import is enough.
 package quiet
 
 import (
