@@ -81,13 +81,13 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	if err != nil {
 		return network.Binding{}, err
 	}
-	result, err := p.add(ctx, at, a.Addresses)
+	result, err := p.run(ctx, "ADD", at, a.Addresses)
 	if _, ended := errors.AsType[*failure](err); ended && !errors.Is(err, network.ErrRefused) {
 		// A plugin may refuse to add twice (host-local does), and a runtime owes a DEL after an ADD that has failed.
-		if err := p.del(ctx, at); err != nil {
+		if _, err := p.run(ctx, "DEL", at, nil); err != nil {
 			return network.Binding{}, err
 		}
-		result, err = p.add(ctx, at, a.Addresses)
+		result, err = p.run(ctx, "ADD", at, a.Addresses)
 	}
 	if err != nil {
 		return network.Binding{}, err
@@ -114,7 +114,8 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 		return err
 	}
 	c.recent.Remove(cloud.Identity(a))
-	return p.del(ctx, at)
+	_, err = p.run(ctx, "DEL", at, nil)
+	return err
 }
 
 // attachment holds the data that a plugin receives about an owner. The ledger stores it as the reference, so that a

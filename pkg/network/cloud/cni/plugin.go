@@ -28,30 +28,31 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
-// add requests the wanted addresses, or any if none are wanted.
-func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (result *current.Result, err error) {
+// run calls the plugin: ADD requests the wanted addresses, or any if none are wanted, and returns the result; DEL releases
+// the addresses of the attachment. It fails with a failure if the plugin does.
+func (p *plugin) run(ctx context.Context, command string, at attachment, wanted []netip.Addr) (result *current.Result, err error) {
 	input, err := p.input(wanted)
 	if err != nil {
 		return nil, err
 	}
-	err = p.limit(ctx, "ADD", func(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	if command == "ADD" {
 		result, err = convertResult(func() (types.Result, error) {
-			return invoke.ExecPluginWithResult(ctx, p.path, input, p.environment(at, "ADD"), &runner{})
+			return invoke.ExecPluginWithResult(within, p.path, input, p.environment(at, command), &runner{})
 		})
-		return err
-	})
-	return result, err
-}
-
-// del releases the addresses of an attachment.
-func (p *plugin) del(ctx context.Context, at attachment) error {
-	input, err := p.input(nil)
-	if err != nil {
-		return err
+	} else {
+		err = invoke.ExecPluginWithoutResult(within, p.path, input, p.environment(at, command), &runner{})
 	}
-	return p.limit(ctx, "DEL", func(ctx context.Context) error {
-		return invoke.ExecPluginWithoutResult(ctx, p.path, input, p.environment(at, "DEL"), &runner{})
-	})
+	switch {
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, ctx.Err())
+	case within.Err() != nil:
+		return nil, fmt.Errorf("running the CNI plugin %s for %s: it did not end within %s", p.name, command, p.options.Timeout)
+	}
+	return nil, p.convertError(command, err)
 }
 
 // environment is the complete environment of a plugin.
@@ -89,22 +90,6 @@ func (p *plugin) input(wanted []netip.Addr) ([]byte, error) {
 		return nil, fmt.Errorf("writing the configuration of the CNI plugin %s: %w", p.name, err)
 	}
 	return made.Bytes, nil
-}
-
-// limit limits the time of a plugin call and converts its errors.
-func (p *plugin) limit(ctx context.Context, command string, call func(context.Context) error) error {
-	within, cancel := context.WithTimeout(ctx, p.options.Timeout)
-	defer cancel()
-	err := call(within)
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, ctx.Err())
-	case within.Err() != nil:
-		return fmt.Errorf("running the CNI plugin %s for %s: it did not end within %s", p.name, command, p.options.Timeout)
-	}
-	return p.convertError(command, err)
 }
 
 // Messages of plugins for errors without a code in the specification.

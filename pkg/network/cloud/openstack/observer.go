@@ -161,8 +161,11 @@ func (o *observer) failure(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
+	if renewing, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
+		err = renewing.ErrReauth // the answer of Keystone
+	}
 	var failed error
-	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](unwrapped(err)); ok {
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		e := newAPIError(doing, answer)
 		if later, ok := cloud.ParseRetryAfter(e.Error(), e.status, answer.ResponseHeader, o.clock.Now()); ok {
 			return later
@@ -171,8 +174,12 @@ func (o *observer) failure(doing string, err error) error {
 			return fmt.Errorf("%w: %w", errOverQuota, cloud.NewRetryAfter(quotaPause, e.Error()))
 		}
 		failed = e
+	} else if called, ok := errors.AsType[*url.Error](err); ok {
+		failed = fmt.Errorf("%s: %w", doing, called.Err)
+	} else if called, ok := errors.AsType[net.Error](err); ok {
+		failed = fmt.Errorf("%s: %w", doing, called)
 	} else {
-		failed = fmt.Errorf("%s: %w", doing, withoutURL(err))
+		failed = fmt.Errorf("%s: %w", doing, err)
 	}
 	over := o.failures.Load() - toleratedFailures
 	if over < 0 || errors.Is(err, context.Canceled) {
@@ -180,23 +187,4 @@ func (o *observer) failure(doing string, err error) error {
 	}
 	pause := min(longestPause, firstPause<<min(over, 5))
 	return cloud.NewRetryAfter(pause, fmt.Sprintf("OpenStack has failed %d times in a row, at last %s", over+toleratedFailures, failed))
-}
-
-// unwrapped returns the error of Keystone if a token could not be renewed.
-func unwrapped(err error) error {
-	if renewing, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
-		return renewing.ErrReauth
-	}
-	return err
-}
-
-// withoutURL returns the reason of a failed request.
-func withoutURL(err error) error {
-	if failed, ok := errors.AsType[*url.Error](unwrapped(err)); ok {
-		return failed.Err
-	}
-	if failed, ok := errors.AsType[net.Error](err); ok {
-		return failed
-	}
-	return unwrapped(err)
 }
