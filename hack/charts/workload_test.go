@@ -103,8 +103,7 @@ func TestRoles(t *testing.T) {
 				t.Errorf("%s asks for everything: %+v", role.Name, rule)
 			}
 			writes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains([]string{"update", "patch", "delete"}, verb) })
-			// OperatingSystemConfigs have names of their own, and are touched where that is wanted.
-			may := slices.Equal(rule.Resources, []string{"events"}) || (values == "drift" && slices.Equal(rule.Resources, []string{"operatingsystemconfigs"}))
+			may := slices.Equal(rule.Resources, []string{"events"})
 			if kind == "ClusterRole" && writes && len(rule.ResourceNames) == 0 && !may {
 				t.Errorf("%s may write all %v", role.Name, rule.Resources)
 			}

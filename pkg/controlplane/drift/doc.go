@@ -7,6 +7,6 @@
 // computes the webhook's response to an update without changes; if this is a patch, the object has drifted. On request
 // it touches such objects, one at a time at a limited rate, so that the webhook mutates them.
 //
-// It reads page by page, keeps no objects, and writes only touches, which change nothing themselves. It uses only the
-// given clock. Start reading at Finder.Find and Toucher.Touch; package patrol runs both periodically.
+// It reads page by page, keeps no objects, and writes only touches, which change nothing themselves. Start reading at
+// Finder.Find and Toucher.Touch; package patrol searches periodically.
 package drift

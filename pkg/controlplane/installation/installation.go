@@ -25,7 +25,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/time/rate"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -363,9 +362,6 @@ func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, regi
 			return registrar.Check(ctx, true)
 		},
 		Metrics: patrol.NewMetrics(metrics.Registry), Log: mgr.GetLogger().WithName("drift"),
-	}
-	if wanted.Touch {
-		p.Toucher = &drift.Toucher{API: api, Engine: engine, Limiter: rate.NewLimiter(rate.Limit(wanted.RatePerSecond), 1)}
 	}
 	return mgr.Add(p)
 }

@@ -48,11 +48,6 @@ type Drift struct {
 	Enabled bool `json:"enabled,omitempty"`
 	// Interval is the time between two searches; 1h by default, at least 1m.
 	Interval Duration `json:"interval,omitempty"`
-	// Touch sends an empty patch to drifted objects, so that they pass the webhook; false by default. It can restart
-	// Pods.
-	Touch bool `json:"touch,omitempty"`
-	// RatePerSecond is the maximum number of objects to touch per second, 1 to 50; 1 by default.
-	RatePerSecond int32 `json:"ratePerSecond,omitempty" between:"1,50"`
 }
 
 // Gate makes the leader answer the Extension resources of a type, which gardenlet creates for each shoot if a

@@ -28,7 +28,6 @@ func (c *ControllerConfiguration) Default() {
 	setDefault(&c.Webhook.FailurePolicy, "Fail")
 	setDuration(&c.Webhook.SyncPeriod, 5*time.Minute)
 	setDuration(&c.Drift.Interval, time.Hour)
-	setDefault(&c.Drift.RatePerSecond, 1)
 	setDefault(&c.Gate.Type, "graft")
 	setDuration(&c.Shutdown.Delay, 3*time.Second)
 	setDuration(&c.Shutdown.Timeout, 30*time.Second)

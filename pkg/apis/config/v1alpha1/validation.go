@@ -28,9 +28,6 @@ func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	if c.Drift.Interval.Set && c.Drift.Interval.Duration < time.Minute {
 		v.add("must be at least 1m: each search reads every object with rules", "drift", "interval")
 	}
-	if c.Drift.Touch && !c.Drift.Enabled {
-		v.add("needs drift.enabled", "drift", "touch")
-	}
 	if c.Gate.Type != "" && len(validation.IsDNS1123Label(c.Gate.Type)) > 0 {
 		v.add("must have only lower case letters, digits and '-': gardenlet creates objects with this name", "gate", "type")
 	}
