@@ -34,6 +34,16 @@ func bundleSecret(name, namespace, bundleFor string, minute int, data string) *c
 	}
 }
 
+// staticBundle is a bundle that never changes; an empty one is not there yet.
+type staticBundle []byte
+
+func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, ErrNoBundle
+	}
+	return b, nil
+}
+
 func TestReadBundle(t *testing.T) {
 	const ca = "ca-provider-graft-webhook"
 	certificates := Certificates{Component: "provider-graft", Namespace: "own"}

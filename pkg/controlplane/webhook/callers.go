@@ -7,7 +7,6 @@ package webhook
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -45,21 +44,6 @@ func segmentOf(key []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("path segment of graft's webhooks"))
 	return hex.EncodeToString(mac.Sum(nil)[:16])
-}
-
-// staticSegment is a segment that never changes.
-type staticSegment string
-
-// newStaticSegment returns a random segment.
-func newStaticSegment() staticSegment {
-	key := make([]byte, sha256.Size)
-	_, _ = rand.Read(key) // crypto/rand never returns an error
-	return staticSegment(segmentOf(key))
-}
-
-// ReadSegments returns the segment.
-func (s staticSegment) ReadSegments(context.Context) ([]Segment, error) {
-	return []Segment{{Value: string(s)}}, nil
 }
 
 // Callers decides which clients may request admissions: those with a segment of a CA.

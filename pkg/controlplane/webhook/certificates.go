@@ -7,6 +7,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -104,7 +105,9 @@ func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, c
 		if err != nil {
 			return nil, fmt.Errorf("generating certificates: %w", err)
 		}
-		return staticTrust{bundle, newStaticSegment()}, nil
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // crypto/rand never returns an error
+		return staticTrust{bundle, segmentOf(key)}, nil
 	}
 	if err := c.dropFuture(ctx, mgr.GetAPIReader(), mgr.GetClient(), time.Now()); err != nil {
 		return nil, fmt.Errorf("removing certificates that are not valid yet: %w", err)
@@ -274,17 +277,6 @@ type BundleReader interface {
 	ReadBundle(context.Context) ([]byte, error)
 }
 
-// staticBundle is a bundle that never changes.
-type staticBundle []byte
-
-// ReadBundle returns the bundle, or ErrNoBundle if it is empty.
-func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
-	if len(b) == 0 {
-		return nil, ErrNoBundle
-	}
-	return b, nil
-}
-
 // Trust authenticates the API server and the program to each other: it returns the CAs for the API server, and
 // the path segments that the program accepts.
 type Trust interface {
@@ -294,8 +286,16 @@ type Trust interface {
 
 // staticTrust never changes.
 type staticTrust struct {
-	staticBundle
-	staticSegment
+	bundle  []byte
+	segment string
+}
+
+// ReadBundle returns the bundle.
+func (t staticTrust) ReadBundle(context.Context) ([]byte, error) { return t.bundle, nil }
+
+// ReadSegments returns the segment.
+func (t staticTrust) ReadSegments(context.Context) ([]Segment, error) {
+	return []Segment{{Value: t.segment}}, nil
 }
 
 // secretBundle reads the Secrets of the secrets manager.

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,10 +66,14 @@ type exchange struct {
 	served   bool
 	review   *review
 	started  time.Time
-	// target is the target of a failed object, if the engine has determined it.
-	target string
-	body   []byte
-	account
+	body     []byte
+
+	// The attributes of the span: names of the program and of profiles, but no content of objects. The span is nil
+	// without tracing.
+	span           trace.Span
+	target, result string
+	reason         mutation.Reason
+	rules          int
 }
 
 // ServeHTTP answers one review.
@@ -173,9 +178,6 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 	if result.Panic != nil {
 		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
 	}
-	if x.span != nil {
-		x.changed(result)
-	}
 	h.Metrics.rules(x, result)
 	switch {
 	case result.Patch != nil:
@@ -206,11 +208,7 @@ func respond(w http.ResponseWriter, answer []byte) {
 // denied counts and logs a denial, and returns the answer.
 func (h *Handler) denied(x *exchange, d *rejection) []byte {
 	request := x.review.request
-	name := x.target
-	if subject := subjectOf(request); subject != "" {
-		name = subject
-	}
-	h.Metrics.admission(x, name, "denied")
+	h.Metrics.admission(x, cmp.Or(subjectOf(request), x.target), "denied")
 	h.Metrics.failure(x, d.reason)
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
@@ -258,42 +256,23 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 	respond(w, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }
 
-// account has the attributes of an admission's span: names of the program and of profiles, but no content of
-// objects.
-type account struct {
-	span           trace.Span // nil without tracing
-	target, result string
-	reason         mutation.Reason
-	rules          int
-}
-
 // begin starts the span of a review as a child of the API server's span in the request's headers (W3C Trace
 // Context).
 func (h *Handler) begin(x *exchange, r *http.Request) *http.Request {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, x.account.span = h.Tracer.Start(ctx, "admission", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.started))
+	ctx, x.span = h.Tracer.Start(ctx, "admission", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.started))
 	return r.WithContext(ctx)
 }
 
 // end sets the result of the review and ends its span.
 func (x *exchange) end() {
-	a := x.account
-	a.span.SetAttributes(
+	x.span.SetAttributes(
 		attribute.String("graft.set", string(x.route.Set)), attribute.String("graft.provider", x.provider),
-		attribute.String("graft.target", a.target), attribute.String("graft.result", a.result), attribute.Int("graft.rules", a.rules),
+		attribute.String("graft.target", x.target), attribute.String("graft.result", x.result), attribute.Int("graft.rules", x.rules),
 	)
-	if a.reason != "" {
-		a.span.SetAttributes(attribute.String("graft.reason", string(a.reason)))
-		a.span.SetStatus(codes.Error, string(a.reason))
+	if x.reason != "" {
+		x.span.SetAttributes(attribute.String("graft.reason", string(x.reason)))
+		x.span.SetStatus(codes.Error, string(x.reason))
 	}
-	a.span.End()
-}
-
-// changed counts the rules that changed something.
-func (a *account) changed(result *mutation.Result) {
-	for _, applied := range result.Applied {
-		if applied.Outcome == mutation.Changed {
-			a.rules++
-		}
-	}
+	x.span.End()
 }

@@ -120,7 +120,7 @@ func (m *Metrics) admission(x *exchange, target, result string) {
 	if target == "" {
 		target = "none"
 	}
-	x.account.target, x.result = target, result
+	x.target, x.result = target, result
 	m.admissions.WithLabelValues(string(x.route.Set), x.provider, target, result).Inc()
 	m.duration.WithLabelValues(string(x.route.Set), x.provider).Observe(time.Since(x.started).Seconds())
 }
@@ -130,11 +130,14 @@ func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
 	m.failures.WithLabelValues(string(x.route.Set), x.provider, string(reason)).Inc()
 }
 
-// rules counts the results of rules, except those of rules that were removed after the admission began.
+// rules counts the rules that changed the object for the span, and the results of all rules, except those of rules that were removed after the admission began.
 func (m *Metrics) rules(x *exchange, result *mutation.Result) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	for _, applied := range result.Applied {
+		if applied.Outcome == mutation.Changed {
+			x.rules++
+		}
 		if m.known == nil || m.known[ruleName{string(x.route.Set), applied.Profile, applied.Rule}] {
 			m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)).Inc()
 		}
