@@ -262,12 +262,6 @@ func TestRate(t *testing.T) {
 	})
 }
 
-func (s *seed) touches() []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return append([]string{}, s.calls...)
-}
-
 // TestPermissions checks that exactly the permissions for objects with rules are requested.
 func TestPermissions(t *testing.T) {
 	got := []string{}

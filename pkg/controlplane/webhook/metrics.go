@@ -44,8 +44,6 @@ type Metrics struct {
 type ruleName struct{ set, profile, rule string }
 
 // NewMetrics creates and registers the metrics.
-//
-//nolint:funlen // one list of all metrics
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	create := promauto.With(registry)
 	m := &Metrics{
