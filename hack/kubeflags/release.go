@@ -51,7 +51,6 @@ type part struct {
 
 type flagOf struct {
 	Type       string `json:"type"`
-	Hidden     bool   `json:"hidden"`
 	Deprecated string `json:"deprecated"`
 }
 

@@ -23,12 +23,10 @@ type fields struct {
 	out *bytes.Buffer
 	// root has the definitions that references name.
 	root *Schema
-	// kind describes the type of a field.
-	kind func(*Schema) string
+	// kind describes the type of a field, and reports whether the fields below it are described elsewhere.
+	kind func(*Schema) (words string, elsewhere bool)
 	// brief leaves out the descriptions.
 	brief bool
-	// hide reports whether fields below the field are left out; it may be nil.
-	hide func(name string, field *Schema) bool
 
 	written map[string]string
 }
@@ -74,27 +72,23 @@ func (w *fields) rows(s, without *Schema, prefix, inner string) []section {
 		if inner == "metadata." && name != "name" {
 			continue // labels and annotations are the same in every document
 		}
-		kind := w.kind(field)
+		kind, elsewhere := w.kind(field)
 		if slices.Contains(s.Required, name) {
 			kind += ", required"
 		}
 		below, step := w.below(field)
-		if below == nil || w.hide != nil && w.hide(name, field) {
-			w.line(code(inner+name), kind, prose(field.Description))
-			continue
-		}
-		path := prefix + inner + name + step
-		if known := w.written[signature(below)]; known != "" {
-			w.line(code(inner+name), kind+", as "+code(known), prose(field.Description))
-			continue
+		if below != nil && !elsewhere && w.written[signature(below)] != "" {
+			kind, elsewhere = kind+", as "+code(w.written[signature(below)]), true
 		}
 		w.line(code(inner+name), kind, prose(field.Description))
-		if w.isSmall(below) {
+		switch path := prefix + inner + name + step; {
+		case below == nil || elsewhere:
+		case w.isSmall(below):
 			sections = append(sections, w.rows(below, nil, prefix, inner+name+step+".")...)
-			continue
+		default:
+			w.written[signature(below)] = path
+			sections = append(sections, section{path: path, below: below})
 		}
-		w.written[signature(below)] = path
-		sections = append(sections, section{path: path, below: below})
 	}
 	return sections
 }
@@ -154,9 +148,7 @@ type argument struct {
 	Summary  string
 }
 
-// argumentsOf returns all arguments of an operation with those within them, in their order.
-func argumentsOf(d operation.Definition) []argument { return argumentsIn("", d.Arguments) }
-
+// argumentsIn returns arguments and those within them, in their order. Their names have the prefix.
 func argumentsIn(prefix string, arguments []operation.Argument) []argument {
 	var all []argument
 	for _, a := range arguments {
@@ -237,7 +229,7 @@ func form(t operation.Type) string {
 		return "text"
 	case operation.String:
 		if t.Values != nil {
-			return "one of " + code(quoteEmpty(t.Values)...)
+			return "one of " + code(t.Values...)
 		}
 		return "string"
 	case operation.Boolean:
@@ -263,16 +255,6 @@ func form(t operation.Type) string {
 	}
 }
 
-func quoteEmpty(values []string) []string {
-	quoted := make([]string, len(values))
-	for i, value := range values {
-		if quoted[i] = value; value == "" {
-			quoted[i] = `""`
-		}
-	}
-	return quoted
-}
-
 // shapeWords returns the name of a Kubernetes type and its permitted fields.
 func shapeWords(t operation.Type) string {
 	said := "fields of " + code(t.Of.Name())
@@ -289,7 +271,7 @@ func shapeWords(t operation.Type) string {
 type Schema struct {
 	Title, Description, Const string
 	Type                      types
-	Enum                      []any
+	Enum                      []string
 	AnyOf                     []*Schema
 	Default                   any
 	Minimum, Maximum          *json.Number
@@ -364,9 +346,9 @@ func (s *Schema) Kind() string {
 	case s.Const != "":
 		return code(s.Const)
 	case s.Enum != nil:
-		words = "one of " + code(texts(s.Enum)...)
+		words = "one of " + code(s.Enum...)
 	case len(s.AnyOf) > 0 && s.AnyOf[0].Enum != nil:
-		words = "one of " + code(texts(s.AnyOf[0].Enum)...)
+		words = "one of " + code(s.AnyOf[0].Enum...)
 	case s.Ref == definitions+"set":
 		words = "rules by target"
 	case s.Items != nil:
@@ -401,19 +383,8 @@ func plural(words string) string {
 	return words + "s"
 }
 
-func texts(values []any) []string {
-	var all []string
-	for _, value := range values {
-		all = append(all, fmt.Sprint(value))
-	}
-	return all
-}
-
 // writeFields writes the fields of a schema without references.
 func writeFields(out *bytes.Buffer, s *Schema) {
-	w := &fields{out: out, root: s, kind: (*Schema).Kind, hide: isReference}
+	w := &fields{out: out, root: s, kind: func(field *Schema) (string, bool) { return field.Kind(), field.Ref != "" }}
 	w.write(s, nil)
 }
-
-// isReference reports whether a field is described elsewhere on the page.
-func isReference(_ string, field *Schema) bool { return field.Ref != "" }

@@ -11,6 +11,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log"
@@ -60,7 +61,7 @@ func main() {
 	} {
 		out := bytes.NewBufferString(generatedBy)
 		err := write(out)
-		save("docs/reference/"+name, wrapped(out.Bytes()), err)
+		save("docs/reference/"+name, out.Bytes(), err)
 	}
 	saveRules("docs/lint")
 }
@@ -87,34 +88,6 @@ func save(name string, data []byte, err error) {
 	}
 }
 
-// width is the maximum length of a line of prose.
-const width = 120
-
-// wrapped breaks long lines of prose; it leaves tables, lists and blocks of code as they are.
-func wrapped(page []byte) []byte {
-	var out bytes.Buffer
-	inCode := false
-	for line := range strings.Lines(string(page)) {
-		if strings.HasPrefix(line, "```") {
-			inCode = !inCode
-		}
-		if inCode || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "- ") {
-			out.WriteString(line)
-			continue
-		}
-		for len(line) > width+1 {
-			at := strings.LastIndexByte(line[:width+1], ' ')
-			if at < 0 {
-				break
-			}
-			out.WriteString(line[:at] + "\n")
-			line = line[at+1:]
-		}
-		out.WriteString(line)
-	}
-	return out.Bytes()
-}
-
 // row writes a row of a table.
 func row(out *bytes.Buffer, cells ...string) {
 	for i, cell := range cells {
@@ -129,11 +102,11 @@ func table(out *bytes.Buffer, heads ...string) {
 	fmt.Fprintf(out, "|%s\n", strings.Repeat("---|", len(heads)))
 }
 
-// code puts each word in backticks.
+// code puts each word in backticks; an empty one as "".
 func code(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = "`" + word + "`"
+		quoted[i] = "`" + cmp.Or(word, `""`) + "`"
 	}
 	return strings.Join(quoted, ", ")
 }

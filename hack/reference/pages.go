@@ -108,7 +108,7 @@ func writeOperations(out *bytes.Buffer) error {
 	for _, d := range operation.All() {
 		fmt.Fprintf(out, "\n## %s\n\n%s.\n\n", d.Name, capital(d.Summary))
 		table(out, "argument", "type", "computed", "meaning")
-		writeArguments(out, argumentsOf(d))
+		writeArguments(out, argumentsIn("", d.Arguments))
 		fmt.Fprintf(out, "\n```yaml\n")
 		for _, example := range append([]string{d.Example}, d.Examples...) {
 			fmt.Fprintf(out, "- %s\n", example)
@@ -207,23 +207,16 @@ func writeNetworkProfile(out *bytes.Buffer, schema *Schema) {
 func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
 	var config *Schema
 	w := &fields{out: out, root: root, brief: device == "" && s != root}
-	w.kind = func(field *Schema) string {
+	w.kind = func(field *Schema) (string, bool) {
 		found := root.resolve(field)
 		if device != "" && found != field {
-			return device
+			config = found
+			return device, true
 		}
 		if found.Items != nil && found.Items.Ref != "" {
-			return "list of mappings"
+			return "list of mappings", false
 		}
-		return strings.TrimSuffix(found.Kind(), " or string")
-	}
-	w.hide = func(_ string, field *Schema) bool {
-		found := root.resolve(field)
-		if device == "" || found == field {
-			return false
-		}
-		config = found
-		return true
+		return strings.TrimSuffix(found.Kind(), " or string"), false
 	}
 	w.write(s, nil)
 	return config
@@ -271,13 +264,8 @@ func writeProfileTest(out *bytes.Buffer, schema *Schema) {
 
 // testRows writes the fields of a schema without those of another one.
 func testRows(out *bytes.Buffer, s, without *Schema) {
-	w := &fields{out: out, root: &Schema{}, kind: testKind, hide: isLinked}
+	w := &fields{out: out, root: &Schema{}, kind: testKind}
 	w.write(s, without)
-}
-
-// isLinked reports whether the fields below a field are in another table of the page.
-func isLinked(name string, field *Schema) bool {
-	return name == "cases" || strings.Contains(testKind(field), "](#")
 }
 
 // testLinks has the tables of the page by definition.
@@ -286,23 +274,23 @@ var testLinks = map[string]string{
 	definitions + "want": "[expected answer](#expected-answers)",
 }
 
-// testKind returns the type of a field with links to other tables of the page.
-func testKind(s *Schema) string {
+// testKind returns the type of a field, which may be a link to another table of the page.
+func testKind(s *Schema) (words string, linked bool) {
 	values := s.AdditionalProperties.Schema
 	switch {
 	case testLinks[s.Ref] != "":
-		return testLinks[s.Ref]
+		return testLinks[s.Ref], true
 	case values != nil && testLinks[values.Ref] != "":
-		return "mapping of names to " + testLinks[values.Ref]
-	case s.Items != nil && s.Items.Properties["expect"] != nil:
-		return "list of [cases](#cases)"
+		return "mapping of names to " + testLinks[values.Ref], true
+	case s.Items != nil && s.Items.Properties["golden"] != nil:
+		return "list of [cases](#cases)", true
 	}
 	// Every setting accepts null, which resets it; this is not repeated for each.
-	words := strings.TrimSuffix(s.Kind(), " or null")
+	words = strings.TrimSuffix(s.Kind(), " or null")
 	if s.Items != nil && slices.Contains(s.Type, "string") {
 		words = "string, or " + words
 	}
-	return words
+	return words, false
 }
 
 // writeInterpreterTest writes the page of tests for interpreter profiles: tables and expected answers.

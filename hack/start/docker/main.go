@@ -5,8 +5,7 @@
 // Command docker shows two containers of a dockerd that communicate over a network of graft-network-provider, their
 // rows in its ledger, and that they keep working while the provider is killed. dockerd and the provider run in their
 // own namespaces, so that this machine gets no link, no route and no service. `make start-docker` builds and runs it.
-// Without dockerd, it uses the network controllers of Docker Engine, built from their Go modules. Start reading at
-// show.
+// Start reading at show.
 package main
 
 import (
@@ -14,7 +13,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,7 +31,7 @@ func main() {
 	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
 		err := show(ctx, d, *program, *profile)
 		if errors.Is(err, engine.ErrUnavailable) {
-			err = withoutDockerd(ctx, err, d)
+			err = fmt.Errorf("%w; `make test-libnetwork` uses Docker's network controllers without it", err)
 		}
 		return err
 	})
@@ -174,17 +172,4 @@ func (s *stage) remove(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// withoutDockerd runs tests with Docker's network controllers, without dockerd.
-func withoutDockerd(ctx context.Context, why error, d *demo.Demo) error {
-	d.Printf(`
-NO DOCKERD: %v.
-
-There are no containers then. The network controllers of Docker Engine 28 and 29, built from their Go modules, make networks through
-the provider's socket instead, with two sandboxes on each. This is a part of `+"`make test-libnetwork`.\n", why)
-	command := exec.CommandContext(ctx, "make", "--no-print-directory", "test-libnetwork", "TESTFLAGS=-v -count=1 -ginkgo.v",
-		"FOCUS=^(a bridge|the IPAM driver|a reboot of the machine) ")
-	command.Stdout, command.Stderr = d, d
-	return command.Run()
 }
