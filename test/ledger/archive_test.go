@@ -43,7 +43,7 @@ var _ = Describe("the archive of a ledger on etcd", func() {
 		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()))
 		Expect(err).NotTo(HaveOccurred(), "importing")
 		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()))
-		Expect(err).To(MatchError(archive.ErrNotEmpty), "importing a second time")
+		Expect(err).To(MatchError(ledger.ErrNotEmpty), "importing a second time")
 		_, err = archive.Export(ctx, to, &again, nil)
 		Expect(err).NotTo(HaveOccurred(), "exporting the imported ledger")
 		Expect(again.String()).To(Equal(text.String()), "the export of the imported ledger")

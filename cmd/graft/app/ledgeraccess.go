@@ -418,7 +418,7 @@ func (f *ledgerFlags) importFrom(ctx context.Context, s *Streams, file string) (
 	}
 	done, err := archive.Import(ctx, into, in)
 	switch {
-	case errors.Is(err, archive.ErrNotEmpty):
+	case errors.Is(err, ledger.ErrNotEmpty):
 		return fmt.Errorf("%w: name an empty one", err)
 	case err != nil:
 		return err

@@ -20,27 +20,23 @@ const (
 
 // VLANs records the used VLANs of one trunk.
 type VLANs struct {
-	taken [4096 / 64]uint64
+	taken [LastVLAN + 1]bool
 	next  uint16
 }
 
 // Take marks a VLAN as used. It returns false if it is used already or outside of the range.
 func (v *VLANs) Take(id uint16) bool {
-	if id < FirstVLAN || id > LastVLAN {
+	if id < FirstVLAN || id > LastVLAN || v.taken[id] {
 		return false
 	}
-	bit := uint64(1) << (id % 64)
-	if v.taken[id/64]&bit != 0 {
-		return false
-	}
-	v.taken[id/64] |= bit
+	v.taken[id] = true
 	return true
 }
 
 // Free marks a VLAN as free.
 func (v *VLANs) Free(id uint16) {
 	if id <= LastVLAN {
-		v.taken[id/64] &^= 1 << (id % 64)
+		v.taken[id] = false
 	}
 }
 
@@ -51,7 +47,9 @@ func (v *VLANs) Len() int { return v.Taken(FirstVLAN, LastVLAN) }
 func (v *VLANs) Taken(first, last uint16) int {
 	count := 0
 	for id := max(first, FirstVLAN); id <= min(last, LastVLAN); id++ {
-		count += int(v.taken[id/64] >> (id % 64) & 1)
+		if v.taken[id] {
+			count++
+		}
 	}
 	return count
 }

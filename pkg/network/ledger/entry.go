@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strings"
 	"time"
 
@@ -65,10 +66,6 @@ func (t Resource) key() string {
 	}
 }
 
-func (t Resource) equals(other Resource) bool {
-	return t.Pool == other.Pool && t.Address == other.Address && t.Trunk == other.Trunk && t.VLAN == other.VLAN && bytes.Equal(t.MAC, other.MAC)
-}
-
 // parseResource reads the key of a resource. It fails if the key is not in canonical form.
 func parseResource(key string) (t Resource, err error) {
 	switch {
@@ -112,7 +109,10 @@ func ReadEntry(key, value []byte) (Entry, error) {
 		if err != nil {
 			return e, err
 		}
-		if err := check(e.Key, a); err != nil {
+		if e.Key != ownerKey(a.Owner) {
+			return e, fmt.Errorf("the row names another owner, %s", a.Owner)
+		}
+		if err := Check(a); err != nil {
 			return e, err
 		}
 		e.Allocation, e.Owner = &a, a.Owner
@@ -149,14 +149,6 @@ func ReadEntry(key, value []byte) (Entry, error) {
 		e.Owner, e.Last = network.Owner{}, p.owner
 	}
 	return e, err
-}
-
-// check returns the error of an allocation in the row of this key.
-func check(key string, a network.Allocation) error {
-	if key != ownerKey(a.Owner) {
-		return fmt.Errorf("the row names another owner, %s", a.Owner)
-	}
-	return Check(a)
 }
 
 // Check returns the error of an allocation that can be found without pools and other allocations.
@@ -222,7 +214,7 @@ func IsQuarantine(c Change) bool { return len(c.Value) > 0 && c.Value[0] == mark
 // if unknown. It fails without a resource, an end, or a valid owner.
 func QuarantineRow(t Resource, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()
-	if read, err := parseResource(key); err != nil || !read.equals(t) {
+	if read, err := parseResource(key); err != nil || !reflect.DeepEqual(read, t) {
 		return Change{}, errors.New("a quarantine must name an address of a pool, a VLAN of a trunk, or a MAC address")
 	}
 	if until.IsZero() {

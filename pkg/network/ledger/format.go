@@ -16,6 +16,9 @@ import (
 // ErrImporting means that an import into the store is unfinished.
 var ErrImporting = errors.New("an import into the ledger was not finished: repeat it with the same file")
 
+// ErrNotEmpty is returned for an import into a ledger that has rows.
+var ErrNotEmpty = errors.New("the ledger is not empty")
+
 // importing is the beginning of the format row during an import; the checksum of the archive follows. No version of
 // Graft uses such a store.
 const importing = "importing " + format + " "
@@ -59,32 +62,26 @@ func Empty(ctx context.Context, store Store) (bool, error) {
 	return err == nil, nil
 }
 
-// Importing returns the checksum of an unfinished import into a store, or an empty string. Other errors are the same as
-// those of CheckFormat.
-func Importing(ctx context.Context, store Store) (checksum string, err error) {
-	found, err := store.Get(ctx, keyFormat)
-	if err != nil {
-		return "", fmt.Errorf("reading the ledger: %w", err)
-	}
-	if _, err := readFormat(found); err != nil && !errors.Is(err, ErrImporting) {
-		return "", err
-	}
-	checksum, marked := strings.CutPrefix(string(found), importing)
-	if !marked {
-		return "", nil
-	}
-	return checksum, nil
-}
-
-// BeginImport marks a store as one into which the rows with a checksum are imported: nothing opens it until EndImport.
-// It fails if the store has an unknown format or fails.
+// BeginImport marks an empty store as one into which the rows with a checksum are imported: nothing opens it until EndImport. It accepts a
+// store with the same mark, from an interrupted import. It fails with ErrNotEmpty, with ErrImporting for another import, or if the store has
+// an unknown format or fails.
 func BeginImport(ctx context.Context, store Store, checksum string) error {
 	found, err := store.Get(ctx, keyFormat)
 	if err != nil {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
+	if pending, marked := strings.CutPrefix(string(found), importing); marked && pending == checksum {
+		return nil
+	} else if marked {
+		return fmt.Errorf("%w (its checksum is %s); or begin with an empty ledger", ErrImporting, pending)
+	}
 	if _, err := readFormat(found); err != nil {
 		return err
+	}
+	if empty, err := Empty(ctx, store); err != nil {
+		return err
+	} else if !empty {
+		return ErrNotEmpty
 	}
 	return wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(importing + checksum)}))
 }

@@ -101,8 +101,18 @@ func (l *Ledger) deletion(ctx context.Context, a network.Allocation, raw []byte,
 	for _, key := range resourceKeys(a) {
 		changes = append(changes, Change{Key: key, Was: owned, Value: value})
 	}
-	counts, err := l.releaseQuotas(ctx, a)
-	return append(changes, counts...), err
+	for _, key := range quotaKeysOf(a) {
+		was, err := l.store.Get(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger: %w", err)
+		}
+		n, err := parseCount(key, was)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, Change{Key: key, Was: was, Value: formatCount(n - 1)})
+	}
+	return changes, nil
 }
 
 // wholeSecond returns a time or the next full second: rows have seconds, and a quarantine must not be shorter.
@@ -127,19 +137,19 @@ func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation)
 	all := make([]network.Allocation, len(owners))
 	limit := atMost(l.store, len(owners))
 	for from := 0; from < len(owners); from += limit {
-		part := owners[from:min(from+limit, len(owners))]
 		err := retry(ctx, func(int) error {
-			u := &updates{Ledger: l, change: change}
-			for i, owner := range part {
-				a, err := u.add(ctx, owner)
+			var changes []Change
+			for i, owner := range owners[from:min(from+limit, len(owners))] {
+				a, made, err := l.update(ctx, owner, change)
 				if all[from+i] = a; err != nil {
 					return err
 				}
+				changes = append(changes, made...)
 			}
-			if len(u.changes) == 0 {
+			if len(changes) == 0 {
 				return nil
 			}
-			return l.commit(ctx, u.changes...)
+			return l.commit(ctx, changes...)
 		})
 		if err != nil {
 			return all, err
@@ -148,44 +158,38 @@ func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation)
 	return all, nil
 }
 
-// updates collects the changes of one commit.
-type updates struct {
-	*Ledger
-	change  func(*network.Allocation) error
-	changes []Change
-}
-
-func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocation, error) {
-	a, raw, err := find(ctx, u.store, owner)
+// update returns the changed allocation of an owner, and the changes that write it: none if it is as before.
+func (l *Ledger) update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, []Change, error) {
+	a, raw, err := find(ctx, l.store, owner)
 	if err != nil {
-		return a, err
+		return a, nil, err
 	}
 	before := resourceKeys(a)
-	if err := u.change(&a); err != nil {
-		return a, err
+	if err := change(&a); err != nil {
+		return a, nil, err
 	}
 	changed, err := encode(a)
 	if err != nil || slices.Equal(changed, raw) {
-		return a, err
+		return a, nil, err
 	}
-	u.changes = append(u.changes, Change{Key: ownerKey(owner), Was: raw, Value: changed})
+	changes := []Change{{Key: ownerKey(owner), Was: raw, Value: changed}}
 	after := resourceKeys(a)
 	for _, key := range before {
 		if !slices.Contains(after, key) {
-			return a, errors.New("an update must not change held resources")
+			return a, nil, errors.New("an update must not change held resources")
 		}
 	}
 	for _, key := range after {
 		if slices.Contains(before, key) {
 			continue
 		}
-		was, err := u.freeRow(ctx, key)
+		was, err := l.freeRow(ctx, key)
 		if err != nil {
-			return a, err
+			return a, nil, err
 		}
-		u.changes = append(u.changes, Change{Key: key, Was: was, Value: resourceRow{owner: owner}.encode()})
+		changes = append(changes, Change{Key: key, Was: was, Value: resourceRow{owner: owner}.encode()})
 	}
-	return a, nil
+	return a, changes, nil
 }
 
 // freeRow returns the row of a free resource. It may be in quarantine, because a cloud that selects it has processed the
@@ -200,21 +204,4 @@ func (l *Ledger) freeRow(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s, which the cloud has chosen", network.ErrTaken, address)
 	}
 	return raw, nil
-}
-
-// releaseQuotas returns the changes of the quotas that an allocation counts for no longer.
-func (l *Ledger) releaseQuotas(ctx context.Context, a network.Allocation) ([]Change, error) {
-	var changes []Change
-	for _, key := range quotaKeysOf(a) {
-		was, err := l.store.Get(ctx, key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the ledger: %w", err)
-		}
-		n, err := parseCount(key, was)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, Change{Key: key, Was: was, Value: formatCount(n - 1)})
-	}
-	return changes, nil
 }

@@ -125,27 +125,26 @@ type reservation struct {
 	rows [][]byte
 	// assumed reports that owners were taken for new without a read.
 	assumed bool
-	// chosen are the keys of resources that were marked as used in the hints, and batches the commits.
-	chosen  []string
-	batches []batch
+	// chosen are the keys of resources that were marked as used in the hints.
+	chosen []string
+	// commits have the changes of each commit. A row that several owners change, such as a quota, is in a commit once.
+	commits [][]Change
 }
 
 // run performs the steps of a reservation.
 func (r *reservation) run(ctx context.Context) error {
-	if err := r.find(ctx); err != nil {
-		return err
-	}
-	err := r.completeEarlier(ctx)
-	if err != nil {
+	if err := r.read(ctx); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(r.all, func(a network.Allocation) bool { return a.State == network.Releasing }) {
 		r.fresh = make([]bool, len(r.all))
 		return nil
 	}
-	if err = r.choose(ctx); err == nil {
+	err := r.choose(ctx)
+	if err == nil {
 		err = r.write(ctx)
-	} else {
+	}
+	if err != nil {
 		_ = r.refresh(ctx, r.chosen...)
 	}
 	if err != nil && r.assumed {
@@ -154,19 +153,32 @@ func (r *reservation) run(ctx context.Context) error {
 	return err
 }
 
-// find reads the allocations of the owners. The first attempt on a shared store reads nothing, because most owners are
-// new and the commit detects all others.
-func (r *reservation) find(ctx context.Context) error {
+// read reads the allocations of the owners, and completes intended ones of an earlier request that was being completed. The first attempt
+// on a shared store reads nothing, because most owners are new and the commit detects all others.
+func (r *reservation) read(ctx context.Context) error {
 	r.all, r.fresh, r.rows = make([]network.Allocation, len(r.intents)), make([]bool, len(r.intents)), make([][]byte, len(r.intents))
 	r.assumed = r.attempt == 0 && r.Shared()
 	for i, in := range r.intents {
-		err := network.ErrNotHeld
-		if !r.assumed {
-			r.all[i], r.rows[i], err = find(ctx, r.store, in.Owner)
+		if r.fresh[i] = r.assumed; r.assumed {
+			continue
 		}
-		if r.fresh[i] = errors.Is(err, network.ErrNotHeld); err != nil && !r.fresh[i] {
+		a, raw, err := find(ctx, r.store, in.Owner)
+		if r.fresh[i] = errors.Is(err, network.ErrNotHeld); r.fresh[i] {
+			continue
+		}
+		completed := false
+		if err == nil && a.State == network.Intended && in.Grouped {
+			completed, err = r.Completed(ctx, a)
+		}
+		if err == nil && completed {
+			a, err = r.Update(ctx, a.Owner, func(a *network.Allocation) error { CompleteRequest(a); return nil })
+		}
+		if errors.Is(err, network.ErrNotHeld) {
+			return ErrConflict
+		} else if err != nil {
 			return err
 		}
+		r.all[i], r.rows[i] = a, raw
 	}
 	return nil
 }
@@ -177,31 +189,6 @@ func (r *reservation) conflicts() int {
 		return max(0, r.attempt-1)
 	}
 	return r.attempt
-}
-
-// completeEarlier completes the intended allocations of earlier requests that were being completed.
-func (r *reservation) completeEarlier(ctx context.Context) error {
-	for i, in := range r.intents {
-		a := &r.all[i]
-		if r.fresh[i] || a.State != network.Intended || !in.Grouped {
-			continue
-		}
-		completed, err := r.Completed(ctx, *a)
-		if err != nil {
-			return err
-		}
-		if !completed {
-			continue
-		}
-		updated, err := r.Update(ctx, a.Owner, func(a *network.Allocation) error { CompleteRequest(a); return nil })
-		if errors.Is(err, network.ErrNotHeld) {
-			return ErrConflict
-		} else if err != nil {
-			return err
-		}
-		*a = updated
-	}
-	return nil
 }
 
 // Completed reports whether the first allocation of an intended one's request is bound, so that the remaining ones must
@@ -272,56 +259,57 @@ func (l *Ledger) LargestRequest() int {
 	return max(1, atMost(l.store, math.MaxInt)/rows)
 }
 
-// batch is one commit. A row that several owners change, such as a quota, is in it once.
-type batch struct {
-	changes []Change
-	// owners lists the owners without an earlier allocation.
-	owners []network.Owner
-}
-
-// add puts the changes of an owner into the last batch if they fit.
+// add puts the changes of an owner into the last commit if they fit.
 func (r *reservation) add(changes []Change) {
-	limit := atMost(r.store, 1<<20)
-	if len(r.batches) == 0 || len(r.batches[len(r.batches)-1].changes)+len(changes) > limit {
-		r.batches = append(r.batches, batch{})
-	}
-	last := &r.batches[len(r.batches)-1]
-	owner, _ := network.ParseOwner(strings.TrimPrefix(changes[0].Key, prefixOwner))
-	if changes[0].Was == nil {
-		last.owners = append(last.owners, owner)
+	last := len(r.commits) - 1
+	if last < 0 || len(r.commits[last])+len(changes) > atMost(r.store, math.MaxInt) {
+		r.commits, last = append(r.commits, nil), last+1
 	}
 	for _, change := range changes {
 		at := -1
 		if strings.HasPrefix(change.Key, prefixQuota) {
-			at = slices.IndexFunc(last.changes, func(other Change) bool { return other.Key == change.Key })
+			at = slices.IndexFunc(r.commits[last], func(other Change) bool { return other.Key == change.Key })
 		}
 		if at >= 0 {
-			last.changes[at].Value = change.Value
+			r.commits[last][at].Value = change.Value
 		} else {
-			last.changes = append(last.changes, change)
+			r.commits[last] = append(r.commits[last], change)
 		}
 	}
 }
 
-// write commits the batches. If a later one fails, the earlier ones are undone.
+// write writes all commits. If a later one fails, the earlier ones are undone.
 func (r *reservation) write(ctx context.Context) error {
-	for i, b := range r.batches {
+	for i, changes := range r.commits {
 		err := r.proceed()
 		if err == nil {
-			err = r.commit(ctx, b.changes...)
+			err = r.commit(ctx, changes...)
 		}
-		if err == nil {
+		if err != nil && i > 0 {
+			err = errors.Join(err, r.undo(context.WithoutCancel(ctx)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo deletes the new allocations as far as they were written, without a quarantine.
+func (r *reservation) undo(ctx context.Context) error {
+	for i, a := range r.all {
+		if !r.fresh[i] {
 			continue
 		}
-		_ = r.refresh(ctx, r.chosen...)
-		for _, earlier := range r.batches[:i] {
-			for _, owner := range earlier.owners {
-				if undoing := r.Delete(context.WithoutCancel(ctx), owner, time.Time{}, time.Time{}); undoing != nil {
-					return errors.Join(err, undoing)
-				}
+		_, err := r.ReleaseIf(ctx, a.Owner, a.Since, false, func(found network.Allocation) (time.Time, Release) {
+			if found.Generation != a.Generation {
+				return a.Since, Kept
 			}
+			return a.Since, Deleted
+		})
+		if err != nil {
+			return err
 		}
-		return err
 	}
 	return nil
 }

@@ -37,8 +37,6 @@ type reconciler struct {
 	start func(queue workqueue.TypedRateLimitingInterface[network.Owner])
 	// releases are the releases that are known to be unfinished, with the names of their queues.
 	releases map[network.Owner]string
-	// nextScan is when intents have to be looked at again; zero if there are none.
-	nextScan time.Time
 }
 
 func (r *reconciler) init(s *Service) {
@@ -61,8 +59,8 @@ func (l jitter) When(owner network.Owner) time.Duration {
 	return pause
 }
 
-// enqueue adds an owner to the queue of a cloud. Before Run, it does nothing: Run adds all noted releases.
-func (r *reconciler) enqueue(cloud string, owner network.Owner) {
+// enqueue adds an owner to the queue of a cloud after a delay. Before Run, it does nothing: Run adds all unfinished work.
+func (r *reconciler) enqueue(cloud string, owner network.Owner, delay time.Duration) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.start == nil {
@@ -74,7 +72,7 @@ func (r *reconciler) enqueue(cloud string, owner network.Owner) {
 			workqueue.TypedRateLimitingQueueConfig[network.Owner]{Clock: r.options.Clock})
 		r.start(r.queues[cloud])
 	}
-	r.queues[cloud].Add(owner)
+	r.queues[cloud].AddAfter(owner, delay)
 }
 
 // queueOf returns the name of the queue of an allocation.
@@ -87,26 +85,27 @@ func (r *reconciler) queueOf(a network.Allocation) string {
 
 // add queues an allocation, unless its cloud is unknown: then it waits until the cloud is configured.
 func (r *reconciler) add(a network.Allocation) {
-	if r.track(a, true) {
-		r.enqueue(r.queueOf(a), a.Owner)
+	if first, err := r.track(a); err == nil {
+		r.enqueue(r.queueOf(a), a.Owner, 0)
+	} else if first {
+		r.options.Report(a.Owner, err)
 	}
 }
 
-// track remembers an unfinished release, and returns false if its cloud is unknown. With report, it reports this once.
-func (r *reconciler) track(a network.Allocation, report bool) (known bool) {
-	_, err := r.backend(a)
-	known = !errors.Is(err, errUnknownCloud)
+// track remembers an unfinished release, and returns an error if its cloud is unknown. first reports that the release was not known to
+// wait for this cloud.
+func (r *reconciler) track(a network.Allocation) (first bool, err error) {
+	if _, err = r.backend(a); !errors.Is(err, errUnknownCloud) {
+		err = nil
+	}
 	queue := r.queueOf(a)
 	r.mutex.Lock()
-	noted := r.releases[a.Owner] == queue
+	defer r.mutex.Unlock()
+	first = r.releases[a.Owner] != queue
 	if a.State == network.Releasing {
 		r.releases[a.Owner] = queue
 	}
-	r.mutex.Unlock()
-	if !known && !noted && report {
-		r.options.Report(a.Owner, err)
-	}
-	return known
+	return first, err
 }
 
 // resume queues the releases of a cloud.
@@ -120,7 +119,7 @@ func (r *reconciler) resume(cloud string) {
 	}
 	r.mutex.Unlock()
 	for _, owner := range owners {
-		r.enqueue(cloud, owner)
+		r.enqueue(cloud, owner, 0)
 	}
 }
 
@@ -147,11 +146,7 @@ func (r *reconciler) run(ctx context.Context) {
 			group.Go(func() { r.process(ctx, queue) })
 		}
 	}
-	noted := maps.Clone(r.releases)
 	r.mutex.Unlock()
-	for owner, queue := range noted {
-		r.enqueue(queue, owner)
-	}
 	lookAgain := make(chan struct{}, 1)
 	r.ledger.OnAbandoned(func() {
 		select {
@@ -183,6 +178,7 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 			r.options.Report(network.Owner{}, err)
 		}
 	}
+	look()
 	for {
 		select {
 		case <-ctx.Done():
@@ -193,31 +189,11 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 			if _, err := r.ledger.Expire(ctx, now); err != nil && ctx.Err() == nil {
 				r.options.Report(network.Owner{}, err)
 			}
-			if now.Sub(last) >= round || r.scanDue(now) {
+			if now.Sub(last) >= round {
 				look()
 			}
 		}
 	}
-}
-
-// scanBy requests another check of intents.
-func (r *reconciler) scanBy(at time.Time) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.nextScan.IsZero() || at.Before(r.nextScan) {
-		r.nextScan = at
-	}
-}
-
-// scanDue reports, once, that the time has come.
-func (r *reconciler) scanDue(now time.Time) bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	due := !r.nextScan.IsZero() && !r.nextScan.After(now)
-	if due {
-		r.nextScan = time.Time{}
-	}
-	return due
 }
 
 // process works on the owners of a queue until it is shut down.
@@ -231,8 +207,6 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 			again, err := r.reconcile(owner, false)
 			switch {
 			case errors.Is(err, errShuttingDown):
-			case errors.Is(err, errBusy):
-				go r.afterRequest(owner, func() { queue.Add(owner) }) //nolint:gosec // the owner is queued again although this round has ended
 			case err != nil:
 				r.options.Report(owner, err)
 				queue.AddRateLimited(owner)
@@ -246,19 +220,6 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 	}
 }
 
-// errBusy is the error of work for an owner that a request is handling.
-var errBusy = errors.New("a request for the owner is in progress")
-
-// afterRequest calls a function when no request works for an owner any more.
-func (r *reconciler) afterRequest(owner network.Owner, call func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*r.options.Budget)
-	defer cancel()
-	if unlock, err := r.owners.Lock(ctx, owner.String()); err == nil {
-		unlock()
-	}
-	call()
-}
-
 // reconcile does the remaining work for an owner. It returns the time after which it should be called again, or 0 if
 // nothing remains. At the start of the server, no intent waits for its owner.
 func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.Duration, err error) {
@@ -267,9 +228,6 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 		return 0, err
 	}
 	defer done()
-	if r.owners.IsLocked(owner.String()) {
-		return 0, errBusy
-	}
 	err = r.withBudget(context.Background(), owner, r.options.Budget, func(ctx context.Context) error {
 		unlock, err := r.owners.Lock(ctx, owner.String())
 		if err != nil {
@@ -293,8 +251,6 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 			return nil
 		case do == undo:
 			return r.rollBack(ctx, a)
-		case do == unbind && !r.track(a, true):
-			return nil
 		case do == unbind:
 			if err := r.finishRelease(ctx, a, r.releaseTurn(a)); err != nil {
 				return err
@@ -350,11 +306,11 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 			return nil // by another server
 		}
 		if a.State == network.Releasing {
-			if known := r.track(a, false); known {
-				r.enqueue(r.queueOf(a), a.Owner)
-			} else {
+			if first, err := r.track(a); err == nil {
+				r.enqueue(r.queueOf(a), a.Owner, 0)
+			} else if first {
 				waiting[a.Cloud]++ // all of them are reported together
-				_, reasons[a.Cloud] = r.backend(a)
+				reasons[a.Cloud] = err
 			}
 			return nil
 		}
@@ -363,7 +319,7 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 		case undo:
 			ended = append(ended, a.Owner)
 		case wait:
-			r.scanBy(when)
+			r.enqueue(r.queueOf(a), a.Owner, when.Sub(r.options.Clock.Now()))
 		}
 		return err
 	})
@@ -377,7 +333,10 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 	group.SetLimit(maximumRollbacks)
 	for _, owner := range ended {
 		group.Go(func() error {
-			if _, err := r.reconcile(owner, starting); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
+			if r.owners.IsLocked(owner.String()) {
+				return nil // by a request, which completes it
+			}
+			if _, err := r.reconcile(owner, starting); err != nil && ctx.Err() == nil {
 				r.options.Report(owner, err)
 			}
 			return nil

@@ -297,6 +297,21 @@ func (s *Service) MarkAnswered(ctx context.Context, of network.Allocation) error
 	return err
 }
 
+// update changes an allocation. The error wraps network.ErrNotHeld if the owner has none any more, or another one.
+func (s *Service) update(ctx context.Context, a network.Allocation, change func(found *network.Allocation) error) (network.Allocation, error) {
+	return s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) {
+			return network.ErrNotHeld
+		}
+		return change(found)
+	})
+}
+
+// markReleasing changes intended or bound to releasing.
+func (s *Service) markReleasing(a *network.Allocation) {
+	a.State, a.Worker = network.Releasing, s.ledger.Server()
+}
+
 // Exhaustion is a pool that had nothing left of a kind.
 type Exhaustion struct {
 	Pool     string

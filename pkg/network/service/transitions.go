@@ -5,7 +5,6 @@
 package service
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -56,21 +55,6 @@ func confirmed(b network.Binding) bool {
 // permanent reports whether an error of a call leaves nothing to be tried again.
 func permanent(err error) bool {
 	return errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent)
-}
-
-// update changes an allocation. The error wraps network.ErrNotHeld if the owner has none any more, or another one.
-func (s *Service) update(ctx context.Context, a network.Allocation, change func(found *network.Allocation) error) (network.Allocation, error) {
-	return s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
-		if !sameAllocation(*found, a) {
-			return network.ErrNotHeld
-		}
-		return change(found)
-	})
-}
-
-// markReleasing changes intended or bound to releasing.
-func (s *Service) markReleasing(a *network.Allocation) {
-	a.State, a.Worker = network.Releasing, s.ledger.Server()
 }
 
 // sameAllocation reports whether two readings are of the same allocation. Rows of older versions have no generation.

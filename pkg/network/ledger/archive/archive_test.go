@@ -46,8 +46,8 @@ func TestRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
 		t.Errorf("rows (-exported +imported):\n%s", diff)
 	}
-	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(first)); !errors.Is(err, archive.ErrNotEmpty) {
-		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
+	if _, err := archive.Import(t.Context(), into(to), strings.NewReader(first)); !errors.Is(err, ledger.ErrNotEmpty) {
+		t.Errorf("a second time: got error %v, want %v", err, ledger.ErrNotEmpty)
 	}
 }
 

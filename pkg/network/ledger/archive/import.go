@@ -17,12 +17,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ErrNotEmpty is returned for an import into a ledger that has rows.
-var ErrNotEmpty = errors.New("the ledger is not empty")
-
 // Import reads an archive and writes it into an empty store, completely or not at all. After an interruption, no
 // program opens the store until the import was repeated with the same archive. The store is opened after the check of
-// the archive, and the caller closes it. It fails if the archive is invalid, or with ErrNotEmpty.
+// the archive, and the caller closes it. It fails if the archive is invalid, or with ledger.ErrNotEmpty.
 func Import(ctx context.Context, into func() (ledger.Store, error), in io.Reader) (Summary, error) {
 	c, err := readAll(ctx, in)
 	if err == nil && len(c.doubles) > 0 {
@@ -35,32 +32,13 @@ func Import(ctx context.Context, into func() (ledger.Store, error), in io.Reader
 	if err != nil {
 		return c.Summary, err
 	}
-	if err := begin(ctx, store, c.SHA256); err != nil {
+	if err := ledger.BeginImport(ctx, store, c.SHA256); err != nil {
 		return c.Summary, err
 	}
 	if err := write(ctx, store, c.rows); err != nil {
 		return c.Summary, fmt.Errorf("importing: %w; repeat it with the same file", err)
 	}
 	return c.Summary, ledger.EndImport(ctx, store, c.SHA256)
-}
-
-// begin marks an empty store. It accepts a store that is already marked by an interrupted import of the same archive.
-func begin(ctx context.Context, store ledger.Store, checksum string) error {
-	pending, err := ledger.Importing(ctx, store)
-	switch {
-	case err != nil || pending == checksum:
-		return err
-	case pending != "":
-		return fmt.Errorf("%w (its checksum is %s); or begin with an empty ledger", ledger.ErrImporting, pending)
-	}
-	empty, err := ledger.Empty(ctx, store)
-	if err != nil {
-		return err
-	}
-	if !empty {
-		return ErrNotEmpty
-	}
-	return ledger.BeginImport(ctx, store, checksum)
 }
 
 // parallel is the number of concurrent commits of an import: stores commit several with one flush.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,55 +24,6 @@ import (
 // probe limits the answer of a member to a check, and is the interval between checks of a member that did not answer.
 // etcd's default election timeout is also one second (--election-timeout).
 const probe = time.Second
-
-// avoidSilent is called after a timeout. While members do not respond to their own probes, calls go to the remaining ones:
-// a hanging member keeps its connections, so that calls would still be sent to it.
-func (s *Store) avoidSilent() {
-	if len(s.options.Endpoints) == 1 || !s.tending.CompareAndSwap(false, true) {
-		return
-	}
-	leave, err := s.startCall()
-	if err != nil {
-		return
-	}
-	go func() {
-		defer leave()
-		defer s.tending.Store(false)
-		s.watchMembers()
-	}()
-}
-
-// watchMembers uses those members that answer, until all do.
-func (s *Store) watchMembers() {
-	client, err := clientv3.New(s.options.singleMember(s.life))
-	if err != nil {
-		return
-	}
-	defer func() { _ = client.Close() }()
-	all := s.options.Endpoints
-	for {
-		var use []string
-		for i, err := range s.options.statuses(s.life, client, probe) {
-			if err == nil {
-				use = append(use, all[i])
-			}
-		}
-		if len(use) == 0 {
-			use = all
-		}
-		if !slices.Equal(use, s.client.Endpoints()) {
-			s.client.SetEndpoints(use...)
-		}
-		if len(use) == len(all) {
-			return
-		}
-		select {
-		case <-s.life.Done():
-			return
-		case <-time.After(probe):
-		}
-	}
-}
 
 // explainUnreachable asks each endpoint by itself why it does not answer.
 func (o Options) explainUnreachable(ctx context.Context) error {

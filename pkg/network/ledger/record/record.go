@@ -69,14 +69,14 @@ func (t *Table[T]) Update(ctx context.Context, key string, change func(*T) (*T, 
 			return change(nil)
 		}
 		value, broken := t.decode(key, raw)
-		if broken != nil {
-			next, err := change(nil)
-			if next != nil && err == nil {
-				err = broken
-			}
-			return next, err
+		if broken == nil {
+			return change(&value)
 		}
-		return change(&value)
+		next, err := change(nil)
+		if next != nil && err == nil {
+			err = broken
+		}
+		return next, err
 	})
 }
 
