@@ -45,7 +45,7 @@ type Ledger struct {
 	quotas KeyedLocks[string]
 	// generation returns a number for a new allocation.
 	generation func() uint64
-	// accepted reports whether the pools were configured with no refused allocation outside of them.
+	// accepted reports whether all allocations were checked, and none was outside of the pools.
 	accepted bool
 }
 
@@ -54,7 +54,9 @@ type Ledger struct {
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 	l := &Ledger{store: store, generation: rand.Uint64}
 	l.watcher, _ = store.(Watcher)
-	l.leaser, _ = store.(Leaser)
+	if l.leaser, _ = store.(Leaser); l.leaser == nil {
+		l.leaser = unshared{}
+	}
 	made, err := newPools(pools)
 	if err != nil {
 		return nil, err
@@ -74,32 +76,23 @@ func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 func (l *Ledger) Shared() bool { return l.watcher != nil }
 
 // Server returns the identifier under which rows name this process while it works on them; it is empty if no other process shares the store.
-func (l *Ledger) Server() string {
-	if l.leaser == nil {
-		return ""
-	}
-	return l.leaser.Server()
-}
-
-// foreverValid is the validity of a store's lock, which the process holds until it ends.
-const foreverValid = 24 * time.Hour
+func (l *Ledger) Server() string { return l.leaser.Server() }
 
 // Lease returns the time for which no other server takes over the work of this one.
-func (l *Ledger) Lease() time.Duration {
-	if l.leaser == nil {
-		return foreverValid
-	}
-	return l.leaser.Lease()
-}
+func (l *Ledger) Lease() time.Duration { return l.leaser.Lease() }
+
+// unshared is the lease of a process that is the only one with the store, which it locks until it ends.
+type unshared struct{}
+
+func (unshared) Server() string { return "" }
+
+func (unshared) Lease() time.Duration { return 24 * time.Hour }
 
 // Alive reports whether a server's lease is still held. This process counts as alive. It fails if the store cannot be
 // read.
 func (l *Ledger) Alive(ctx context.Context, server string) (bool, error) {
-	if server == "" || l.leaser == nil {
-		return false, nil
-	}
-	if server == l.leaser.Server() {
-		return true, nil
+	if server == "" || server == l.leaser.Server() {
+		return server != "", nil
 	}
 	raw, err := l.store.Get(ctx, ServerKey(server))
 	if err != nil {
@@ -324,7 +317,7 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 // written any more.
 // If refuse, which may be nil, returns true for stranded allocations, Configure changes nothing and returns them. It
 // blocks selections during the check, so that refuse sees all stranded allocations, except those of other servers on a
-// shared store. It reads no rows if the pools equal the last accepted ones and no pool was drained.
+// shared store. It reads no rows if the pools are unchanged since a check that found no stranded allocation.
 func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
 	made, err := newPools(pools)
 	if err != nil {
@@ -332,12 +325,16 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	same, drained := l.compareActive(made)
-	if same && !drained && l.accepted {
+	l.hints.mutex.Lock()
+	same := maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) })
+	l.hints.mutex.Unlock()
+	if same && l.accepted {
 		return nil, nil
 	}
+	anyStranded := false
 	if refuse != nil {
-		if refused, err := l.stranded(ctx, made, refuse); err != nil || len(refused) > 0 {
+		refused, err := l.stranded(ctx, made, func(a network.Allocation) bool { anyStranded = true; return refuse(a) })
+		if err != nil || len(refused) > 0 {
 			return refused, err
 		}
 	}
@@ -351,7 +348,7 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
 	}
-	l.accepted = refuse != nil
+	l.accepted = refuse != nil && !anyStranded
 	return nil, nil
 }
 
@@ -367,16 +364,6 @@ func (l *Ledger) rebuild(
 		l.hints.replace(&fresh, revision)
 	}
 	return err
-}
-
-// compareActive reports whether the pools equal the active ones, and whether one of them has addresses outside of its ranges.
-func (l *Ledger) compareActive(made map[string]*pool) (same, drained bool) {
-	l.hints.mutex.Lock()
-	defer l.hints.mutex.Unlock()
-	for _, names := range l.hints.outside {
-		drained = drained || slices.ContainsFunc(names, func(name string) bool { return made[name] != nil && len(made[name].Subnets) > 0 })
-	}
-	return maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) }), drained
 }
 
 // Follow applies commits of other servers until ctx ends. It returns immediately if the store is not shared, and

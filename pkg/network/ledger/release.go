@@ -17,7 +17,7 @@ import (
 // Release is the effect of a release on an allocation.
 type Release int
 
-// Kept leaves it, Marked changes its state to Releasing, and Forgotten removes it.
+// Kept leaves it, Marked changes its state to Releasing, and Deleted removes it.
 const (
 	Kept Release = iota
 	Marked

@@ -146,10 +146,10 @@ func (c *count) add(object runtime.Object) error {
 	return nil
 }
 
-// At implements gc.Living.
+// At implements gc.Population.
 func (c *count) At() time.Time { return c.at }
 
-// Has implements gc.Living.
+// Has implements gc.Population.
 func (c *count) Has(holder network.Holder) (lives, counted bool) {
 	if c.node != "" && holder.Node != c.node {
 		return false, false
