@@ -6,6 +6,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -48,6 +49,7 @@ func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error
 	return nil
 }
 
+// unread returns the problem of a body that could not be received.
 func unread(err error, maximum int64) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return Problemf(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", maximum)
@@ -58,13 +60,10 @@ func unread(err error, maximum int64) error {
 	return Problemf(http.StatusBadRequest, "the body could not be read completely")
 }
 
+// undecoded returns the problem of a body that is not the wanted JSON.
 func undecoded(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		where := "the body"
-		if wrong.Field != "" {
-			where = wrong.Field
-		}
-		return Problemf(http.StatusBadRequest, "%s must be %s, at byte %d", where, wanted(wrong.Type), wrong.Offset)
+		return Problemf(http.StatusBadRequest, "%s must be %s, at byte %d", cmp.Or(wrong.Field, "the body"), wanted(wrong.Type), wrong.Offset)
 	}
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return Problemf(http.StatusBadRequest, "the body is not JSON: %s, at byte %d", wrong.Error(), wrong.Offset)

@@ -106,6 +106,7 @@ func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) 
 	if err != nil {
 		return device.Config{}, fmt.Errorf("evaluating the profile %s: %w", x.Name, err)
 	}
+	config.Profile = "" // it has been chosen
 	return config, nil
 }
 

@@ -44,7 +44,7 @@ func (p *Pool) Config(a network.Allocation) device.Config {
 		c.Routes = append(c.Routes, interfaceRoute(a.Binding, route))
 	}
 	for _, gateway := range a.Binding.Gateways {
-		everything := netip.PrefixFrom(anyAddress(gateway), 0).String()
+		everything := netip.PrefixFrom(gateway, 0).Masked().String()
 		if !slices.ContainsFunc(c.Routes, func(r device.Route) bool { return r.Destination == everything }) {
 			c.Routes = append(c.Routes, device.Route{Destination: everything, Gateway: gateway.String()})
 		}
@@ -87,14 +87,6 @@ func (p *Pool) interfaceAddress(b network.Binding, address netip.Addr) netip.Pre
 		}
 	}
 	return netip.PrefixFrom(address, address.BitLen())
-}
-
-// anyAddress returns the unspecified address of the same family.
-func anyAddress(of netip.Addr) netip.Addr {
-	if of.Is4() {
-		return netip.IPv4Unspecified()
-	}
-	return netip.IPv6Unspecified()
 }
 
 // configuration has the settings of a device, constant or computed. A nil value sets nothing.

@@ -72,44 +72,33 @@ func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 	}
 	first := filepath.Join(folder, "."+strconv.Itoa(os.Getpid()))
 	_ = os.Remove(first)
-	opened, err := (&net.ListenConfig{Control: l.limitMode}).Listen(ctx, "unix", first)
+	// Linux creates the file with the mode of the socket, reduced by the umask of the program.
+	limited := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(l.Mode.Perm())) })
+		return errors.Join(err, failed)
+	}}
+	opened, err := limited.Listen(ctx, "unix", first)
 	if err != nil {
 		return nil, fmt.Errorf("opening the socket: %w", err)
 	}
 	listener := opened.(*net.UnixListener)
 	listener.SetUnlinkOnClose(false)
-	file, err := l.publish(first)
+	err = os.Chmod(first, l.Mode)
+	if err == nil && (l.UID >= 0 || l.GID >= 0) {
+		err = os.Chown(first, l.UID, l.GID)
+	}
+	var file fs.FileInfo
+	if err == nil {
+		file, err = os.Lstat(first)
+	}
+	if err == nil {
+		err = os.Rename(first, l.Address)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the socket: %w", err), listener.Close(), os.Remove(first))
 	}
 	return &socket{listener, l.Address, file}, nil
-}
-
-// limitMode sets the mode of the socket before it has a name (Linux creates the file with this mode).
-func (l *Listener) limitMode(_, _ string, raw syscall.RawConn) error {
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(l.Mode.Perm())) }); err != nil {
-		return err
-	}
-	return failed
-}
-
-// publish sets the mode of the socket, which the umask of the program may have narrowed, then its owner, and then its
-// name.
-func (l *Listener) publish(first string) (fs.FileInfo, error) {
-	if err := os.Chmod(first, l.Mode); err != nil {
-		return nil, err
-	}
-	if l.UID >= 0 || l.GID >= 0 {
-		if err := os.Chown(first, l.UID, l.GID); err != nil {
-			return nil, err
-		}
-	}
-	file, err := os.Lstat(first)
-	if err != nil {
-		return nil, err
-	}
-	return file, os.Rename(first, l.Address)
 }
 
 // checkFree returns an error unless a path is free: it does not exist, or is a socket of a dead server.

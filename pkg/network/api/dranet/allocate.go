@@ -157,7 +157,6 @@ func (a *allocation) answerWithoutPools(ctx context.Context, profile *policy.Pro
 	if err != nil {
 		return device.Config{}, err
 	}
-	answer.Profile = ""
 	return answer, a.check(ctx, profile, &policy.Pool{}, answer)
 }
 
@@ -183,7 +182,6 @@ func (a *allocation) allocateFrom(ctx context.Context, profile *policy.Profile, 
 	if err != nil {
 		return device.Config{}, err
 	}
-	extra.Profile = ""
 	if a.held == nil {
 		if err := a.check(ctx, profile, pool, device.Merge(pool.Config(network.Allocation{Pool: pool.Name}), extra)); err != nil {
 			return device.Config{}, err
@@ -300,9 +298,7 @@ func (a *allocation) addAliases(ctx context.Context, got network.Allocation) err
 // matchPools returns the pools of the profile that have all requested addresses with the prefix lengths of their
 // subnets. Without requested addresses, it returns all pools.
 func matchPools(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error) {
-	if len(asked) == 0 {
-		return profile.Pools, nil
-	}
+	pools := slices.Clone(profile.Pools)
 	for i, prefix := range asked {
 		if err := noPoolReason(profile, prefix); err != nil {
 			return nil, badRequest("interface.addresses[%d]: %s", i, err)
@@ -310,14 +306,9 @@ func matchPools(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, 
 		if slices.ContainsFunc(asked[:i], func(other netip.Prefix) bool { return other.Addr().BitLen() == prefix.Addr().BitLen() }) {
 			return nil, badRequest("interface.addresses: a device gets at most one address of each family")
 		}
+		pools = slices.DeleteFunc(pools, func(pool *policy.Pool) bool { return !poolContains(pool, prefix) })
 	}
-	var pools []*policy.Pool
-	for _, pool := range profile.Pools {
-		if !slices.ContainsFunc(asked, func(prefix netip.Prefix) bool { return !poolContains(pool, prefix) }) {
-			pools = append(pools, pool)
-		}
-	}
-	if len(pools) == 0 {
+	if len(asked) > 0 && len(pools) == 0 {
 		return nil, badRequest("interface.addresses: they are of different pools of the profile %s", profile.Name)
 	}
 	return pools, nil
