@@ -128,13 +128,9 @@ func (r *request) addresses() []netip.Addr {
 
 // holder returns the claim for the ledger.
 func (r *request) holder(uid, node string, s search) network.Holder {
-	strongest := ""
-	if names := s.who.aliases(); len(names) > 0 {
-		_, strongest, _ = strings.Cut(names[0], "/")
-	}
 	return network.Holder{
 		Kind: "ResourceClaim", Namespace: r.Claim.Metadata.Namespace, Name: r.Claim.Metadata.Name, UID: uid, Node: node,
-		Device: cmp.Or(r.Device.Name, strongest), Aliases: s.aliases(),
+		Device: cmp.Or(r.Device.Name, s.who[kindPCI], s.who[kindMAC]), Aliases: s.aliases(),
 	}
 }
 
