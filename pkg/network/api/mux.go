@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ type Options struct {
 	Node string
 }
 
-// Endpoint is one path of a contract.
+// Endpoint is one path of a contract; each path has one method.
 type Endpoint struct {
 	Method string
 	// Path is a pattern of http.ServeMux without a method.
@@ -89,25 +88,18 @@ func NewMux(log logr.Logger, otherwise []Status, endpoints ...Endpoint) http.Han
 		}
 		problem.Write(w)
 	}
-	methods := map[string][]string{}
 	var paths []string
 	for _, e := range endpoints {
-		mux.HandleFunc(e.Method+" "+e.Path, func(w http.ResponseWriter, r *http.Request) {
+		paths = append(paths, e.Path)
+		mux.HandleFunc(e.Path, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != e.Method && (e.Method != http.MethodGet || r.Method != http.MethodHead) {
+				w.Header().Set("Allow", e.Method)
+				fail(w, r, Problemf(http.StatusMethodNotAllowed, "%s needs the method %s", e.Path, e.Method))
+				return
+			}
 			if err := e.Serve(w, r); err != nil {
 				fail(w, r, err)
 			}
-		})
-		if methods[e.Path] == nil {
-			paths = append(paths, e.Path)
-		}
-		methods[e.Path] = append(methods[e.Path], e.Method)
-	}
-	for path, allowed := range methods {
-		slices.Sort(allowed)
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			allow := strings.Join(allowed, ", ")
-			w.Header().Set("Allow", allow)
-			fail(w, r, Problemf(http.StatusMethodNotAllowed, "%s needs the method %s", path, allow))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
