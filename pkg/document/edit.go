@@ -24,7 +24,7 @@ func (n *Node) Set(key string, raw []byte) (*Node, error) {
 	if !utf8.ValidString(key) {
 		return nil, fmt.Errorf("setting a member whose key is not UTF-8: %w", ErrSyntax)
 	}
-	at, err := n.doc.add(raw)
+	at, err := n.doc.added.add(raw)
 	if err != nil {
 		return nil, fmt.Errorf("setting a member: %w", err)
 	}
@@ -72,7 +72,7 @@ func (n *Node) Remove(key string) {
 	}
 	k.reset()
 	k.gone = true
-	n.doc.countRemoval()
+	n.doc.version++
 	n.mark()
 }
 
@@ -94,45 +94,24 @@ func (n *Node) put(raw []byte) error {
 		return nil
 	}
 	added := &n.doc.added
-	length, entries := len(added.raw), len(added.entries)
-	at, err := n.doc.add(raw)
+	at, err := added.add(raw)
 	if err != nil {
 		return fmt.Errorf("replacing a value: %w", err)
 	}
-	if !n.become(added, at) {
-		added.cut(length, entries)
-	}
-	return nil
-}
-
-// add appends a value to those that edits brought in.
-func (d *Document) add(raw []byte) (uint32, error) {
-	return d.added.add(raw)
-}
-
-// become sets the value of the place. It returns false if the current or the original value is equal, so that t is not
-// used.
-func (n *Node) become(t *text, at uint32) bool {
-	if now, old := snapshot(n); !n.gone && equal(now, old, t, at) {
-		return false
+	if now, old := snapshot(n); !n.gone && equal(now, old, added, at) {
+		return nil
 	}
 	unedited := !n.replaced && !n.edited && !n.gone
-	if n.gone {
-		n.doc.version++
-	} else {
-		n.doc.countRemoval()
-	}
+	n.doc.version++
 	n.gone = false
-	original, first := n.origin()
-	used := unedited || original == nil || !equal(original, first, t, at)
-	if used {
+	if original, first := n.origin(); unedited || original == nil || !equal(original, first, added, at) {
 		n.dropChildren()
-		n.text, n.at, n.replaced = t, at, original != nil
+		n.text, n.at, n.replaced = added, at, original != nil
 	} else {
 		n.reset()
 	}
 	n.parent.mark()
-	return used
+	return nil
 }
 
 // Editable returns an error unless the object can be edited.
@@ -185,12 +164,6 @@ func (n *Node) touched() bool {
 	return n != nil && (n.gone || n.edited || n.replaced || n.was == 0)
 }
 
-// countRemoval counts an edit that removes or replaces a value.
-func (d *Document) countRemoval() {
-	d.version++
-	d.losses++
-}
-
 // newChild returns the node of a new item or member.
 func (n *Node) newChild(at uint32) *Node {
 	k := &n.doc.arena.nodes.take(1)[0]
@@ -208,7 +181,7 @@ func (n *Node) Insert(i int, raw []byte) (*Node, error) {
 	if i < 0 || i > len(n.kids) {
 		return nil, fmt.Errorf("inserting an item: %w", ErrIndex)
 	}
-	at, err := n.doc.add(raw)
+	at, err := n.doc.added.add(raw)
 	if err != nil {
 		return nil, fmt.Errorf("inserting an item: %w", err)
 	}
@@ -240,7 +213,7 @@ func (n *Node) RemoveItem(i int) {
 	n.kids[i].gone = true
 	n.kids = slices.Delete(n.kids, i, i+1)
 	n.reshaped = true
-	n.doc.countRemoval()
+	n.doc.version++
 	n.mark()
 }
 

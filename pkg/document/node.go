@@ -287,7 +287,6 @@ type Document struct {
 	root     Node
 	original *Node
 	version  int // grows with every edit
-	losses   int // counts edits that remove or replace a value
 	err      error
 }
 
@@ -382,14 +381,6 @@ func (d *Document) Edits() int {
 		return 0
 	}
 	return d.version
-}
-
-// Removals returns the number of edits that removed or replaced a value. Additions alone are not counted.
-func (d *Document) Removals() int {
-	if d == nil {
-		return 0
-	}
-	return d.losses
 }
 
 // Bytes returns the document with its edits. Unedited parts stay byte for byte; without any change it returns the
@@ -680,7 +671,8 @@ func (n *Node) itemsDiffer() bool {
 	return c < end
 }
 
-// appendTo appends the current JSON of the place. Unedited parts are copied with the surrounding white space.
+// appendTo appends the current JSON of the place. Unedited parts are copied with the white space before them, and new
+// children get that of the child before them.
 func (n *Node) appendTo(dst []byte) []byte {
 	if n.replaced {
 		if t, at := n.origin(); !n.differs() {
@@ -695,77 +687,52 @@ func (n *Node) appendNow(dst []byte) []byte {
 	if !n.edited || !n.differsBelow() {
 		return append(dst, n.text.bytesAt(n.at)...)
 	}
-	w := writer{node: n, dst: dst}
+	t, width := n.text, n.text.width(n.at)
+	opening, closing := byte('['), byte(']')
 	if n.Kind() == Object {
-		return w.write('{', '}')
+		opening, closing = '{', '}'
 	}
-	return w.write('[', ']')
-}
-
-// writer writes one container with changed children.
-type writer struct {
-	node  *Node
-	dst   []byte
-	lead  []byte // white space before a new child, as before the last one that was there
-	colon []byte // the bytes between key and value
-	some  bool
-}
-
-func (w *writer) write(opening, closing byte) []byte {
-	w.dst = append(w.dst, opening)
-	t, at := w.node.text, w.node.at
-	w.colon = []byte(":")
-	if t.entries[at].next > at+1 {
-		w.style(at + 1)
+	dst = append(dst, opening)
+	lead, colon := []byte(nil), []byte(":") // the white space before a child, and the bytes between key and value
+	style := func(first uint32) {
+		lead = t.spaceBefore(t.entries[first].start)
+		if width != 0 {
+			colon = t.raw[t.entries[first].end:t.entries[first+1].start]
+		}
 	}
-	for _, k := range w.node.kids {
+	end := t.entries[n.at].next
+	if end > n.at+1 {
+		style(n.at + 1)
+	}
+	some := false
+	for _, k := range n.kids {
 		if k.gone {
 			continue
 		}
-		if w.some {
-			w.dst = append(w.dst, ',')
+		if some {
+			dst = append(dst, ',')
 		}
-		w.some = true
+		some = true
 		if k.was != 0 {
-			w.known(k)
-		} else {
-			w.fresh(k)
+			style(k.was - width)
+		}
+		dst = append(dst, lead...)
+		switch {
+		case width == 0:
+		case k.was != 0:
+			dst = append(append(dst, t.bytesAt(k.was-1)...), colon...)
+		default:
+			dst = append(appendQuoted(dst, k.name), colon...)
+		}
+		dst = k.appendTo(dst)
+		if k.was != 0 {
+			dst = append(dst, t.spaceAfter(t.entries[k.was].end)...)
 		}
 	}
-	if w.some || t.entries[at].next == at+1 {
-		w.dst = append(w.dst, t.spaceBefore(t.entries[at].end-1)...)
+	if some || end == n.at+1 {
+		dst = append(dst, t.spaceBefore(t.entries[n.at].end-1)...)
 	}
-	return append(w.dst, closing)
-}
-
-// style takes the white space around the child that begins with an entry.
-func (w *writer) style(first uint32) {
-	t := w.node.text
-	w.lead = t.spaceBefore(t.entries[first].start)
-	if t.width(w.node.at) != 0 {
-		w.colon = t.raw[t.entries[first].end:t.entries[first+1].start]
-	}
-}
-
-// known writes an original child with the white space around it.
-func (w *writer) known(k *Node) {
-	t := w.node.text
-	first := k.was - t.width(w.node.at)
-	w.style(first)
-	w.dst = append(w.dst, w.lead...)
-	w.dst = append(w.dst, t.raw[t.entries[first].start:t.entries[k.was].start]...)
-	w.dst = k.appendTo(w.dst)
-	w.dst = append(w.dst, t.spaceAfter(t.entries[k.was].end)...)
-}
-
-// fresh writes a new child in the style of its siblings.
-func (w *writer) fresh(k *Node) {
-	w.dst = append(w.dst, w.lead...)
-	if w.node.Kind() == Object {
-		w.dst = appendQuoted(w.dst, k.name)
-		w.dst = append(w.dst, w.colon...)
-	}
-	w.dst = k.appendTo(w.dst)
+	return append(dst, closing)
 }
 
 // spaceBefore returns the white space that ends at an offset.

@@ -75,32 +75,45 @@ func (p *patcher) members(n *Node) {
 	p.path = p.path[:length]
 }
 
-// items emits removals, highest index first, then insertions, lowest first, then changes inside of items.
+// items emits removals, highest index first, then insertions, lowest first, then changes inside of items. A new item
+// behind the same item as a removed one replaces it.
 func (p *patcher) items(n *Node) {
 	length := len(p.path)
 	at := func(i int) { p.path = appendIndex(p.path[:length], i) }
-	if n.reshaped {
-		kept := make(map[uint32]bool, len(n.kids))
-		for _, k := range n.kids {
-			kept[k.was] = true
+	was, from := n.text.itemsOf(n.at), make([]int, len(n.kids)) // the index of each item in was, or -1
+	kept := make([]bool, len(was))
+	for i, k := range n.kids {
+		if from[i] = slices.Index(was, k.was); from[i] >= 0 {
+			kept[from[i]] = true
 		}
-		for i, was := range slices.Backward(n.text.itemsOf(n.at)) {
-			if !kept[was] {
-				at(i)
-				p.emit("remove", nil)
-			}
+	}
+	free := 0
+	for i := range from {
+		if from[i] < 0 && free < len(was) && !kept[free] {
+			from[i], kept[free] = free, true
 		}
-		for i, k := range n.kids {
-			if k.was == 0 {
-				at(i)
-				p.emit("add", k.Raw())
-			}
+		if from[i] >= 0 {
+			free = from[i] + 1
+		}
+	}
+	for i := range slices.Backward(kept) {
+		if !kept[i] {
+			at(i)
+			p.emit("remove", nil)
 		}
 	}
 	for i, k := range n.kids {
-		if k.was != 0 && k.touched() {
+		if from[i] < 0 {
 			at(i)
+			p.emit("add", k.Raw())
+		}
+	}
+	for i, k := range n.kids {
+		at(i)
+		if k.was != 0 {
 			p.place(k)
+		} else if now, j := snapshot(k); from[i] >= 0 && !equal(n.text, was[from[i]], now, j) {
+			p.emit("replace", k.Raw())
 		}
 	}
 	p.path = p.path[:length]

@@ -131,12 +131,12 @@ func TestPatch(t *testing.T) {
 			patch: `[{"op":"remove","path":"/1"}]`, want: `["a","c","d"]`,
 		},
 		{
-			name: "an item in the place of another", in: `["a","b","c"]`,
+			name: "an item in the place of another is a replacement", in: `["a","b","c"]`,
 			edit: func(t *testing.T, root *Node) {
 				root.RemoveItem(1)
 				insert(t, root, 1, `"x"`)
 			},
-			patch: `[{"op":"remove","path":"/1"},{"op":"add","path":"/1","value":"x"}]`, want: `["a","x","c"]`,
+			patch: `[{"op":"replace","path":"/1","value":"x"}]`, want: `["a","x","c"]`,
 		},
 		{
 			name: "a list replaced as a whole", in: `{"l":[1,2,3,4,5]}`,

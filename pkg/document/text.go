@@ -6,12 +6,10 @@ package document
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -95,15 +93,10 @@ func (t *text) add(raw []byte) (uint32, error) {
 	from, at := len(t.raw), len(t.entries)
 	t.raw = append(t.raw, raw...)
 	if err := t.scan(from); err != nil {
-		t.cut(from, at)
+		t.raw, t.entries = t.raw[:from], t.entries[:at]
 		return 0, err
 	}
 	return uint32(at), nil
-}
-
-// cut removes the text that add appended. No other part may refer to it.
-func (t *text) cut(length, entries int) {
-	t.raw, t.entries = t.raw[:length], t.entries[:entries]
 }
 
 // MaxDepth is the maximum number of nested objects and arrays. encoding/json allows 10000.
@@ -303,42 +296,10 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// text scans a string eight bytes at a time. In a word w, byte b of (w-n*ones)&^w&highs is set if b is below n; a
-// borrow can set further bytes, but only above the lowest one that is set rightly, and only that one is used.
+// text scans a string.
 func (s *scanner) text(start int) int {
-	raw, i, plain := s.raw, start+1, true
-	var high uint64
-	for i+8 <= len(raw) {
-		w := binary.LittleEndian.Uint64(raw[i:])
-		quote, slash := w^('"'*ones), w^('\\'*ones)
-		stop := ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w) & highs
-		if stop == 0 {
-			high |= w
-			i += 8
-			continue
-		}
-		before := bits.TrailingZeros64(stop) &^ 7
-		high |= w & (1<<before - 1)
-		i += before >> 3
-		if raw[i] == '"' {
-			return s.scalar(start, i+1, String, plain && high&highs == 0)
-		}
-		plain = false
-		if i = s.escape(i); i < 0 {
-			return -1
-		}
-	}
-	return s.textEnd(start, i, plain && high&highs == 0)
-}
-
-// textEnd scans the rest of a string if fewer than eight bytes of the text remain.
-func (s *scanner) textEnd(start, i int, plain bool) int {
-	for i < len(s.raw) {
+	plain := true
+	for i := start + 1; i < len(s.raw); {
 		switch c := s.raw[i]; {
 		case c == '"':
 			return s.scalar(start, i+1, String, plain)
@@ -348,11 +309,11 @@ func (s *scanner) textEnd(start, i int, plain bool) int {
 				return -1
 			}
 		default:
-			plain = plain && c < 0x80
+			plain = plain && c < utf8.RuneSelf
 			i++
 		}
 	}
-	return s.fail(i)
+	return s.fail(len(s.raw))
 }
 
 // escape checks one escape sequence; a control character that is not escaped fails too.

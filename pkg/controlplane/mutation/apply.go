@@ -40,7 +40,6 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) 
 	var (
 		applied    = make([]Applied, len(p.Rules))
 		references []operation.Reference
-		lost       bool
 	)
 	for i := range p.Rules {
 		applied[i] = p.Rules[i].unapplied()
@@ -61,19 +60,16 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) 
 				continue
 			}
 		}
-		removals := o.Document.Removals()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
 		}
-		more := planned.references(o)
-		references = append(references, more...)
-		lost = lost || len(more) > 0 && o.Document.Removals() > removals
+		references = append(references, planned.references(o)...)
 	}
 	if err := o.Flush(); err != nil {
 		return nil, applyFailure("the units and files", err)
 	}
 	if len(references) > 0 && o.Form.Has(target.PodTemplate) {
-		if err := operation.WriteReferences(o, references, lost); err != nil {
+		if err := operation.WriteReferences(o, references); err != nil {
 			return nil, applyFailure("the reference annotations", err)
 		}
 		if observe != nil {

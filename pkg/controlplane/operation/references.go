@@ -17,9 +17,8 @@ import (
 // WriteReferences updates the reference annotations of the object and its pod template after steps that wrote volumes,
 // environment variables or containers. It adds one for each Secret and ConfigMap that a step added, and removes those
 // that the pod no longer uses. It keeps annotations without a name, which Gardener sets for other uses, and adds none
-// for Gardener's own references, because this would restart the pods without need. It looks for unused references only
-// if a step removed one (lost). It fails if the metadata of the object or of its pod template is not a mapping.
-func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
+// for Gardener's own references, because this would restart the pods without need. It fails if the metadata of the object or of its pod template is not a mapping.
+func WriteReferences(o *target.Object, steps []Reference) error {
 	var brought, was, using used
 	for _, step := range steps {
 		if step.Kind == Field {
@@ -28,12 +27,10 @@ func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 			return err
 		}
 	}
-	if lost {
-		using.addPod(o.PodSpec())
-		was.addPod(o.Document.Original().Find("spec", "template", "spec"))
-		for _, metadata := range []*document.Node{o.Document.Root().Get("metadata"), o.PodTemplate().Get("metadata")} {
-			removeStale(metadata.Get("annotations"), was, using)
-		}
+	using.addPod(o.PodSpec())
+	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
+	for _, metadata := range []*document.Node{o.Document.Root().Get("metadata"), o.PodTemplate().Get("metadata")} {
+		removeStale(metadata.Get("annotations"), was, using)
 	}
 	if len(brought) == 0 {
 		return nil
