@@ -35,7 +35,7 @@ func (u *Unit) Set(section, option string, values ...string) error {
 
 // Add appends a value unless the option has it already, after the empty assignment if there is one. It is inserted
 // after the last assignment of the option, or at the end of the section; but the first ExecCondition and ExecStartPre
-// precede ExecStart and the comment above it, as is usual. Errors as in Set.
+// precede ExecStart, as is usual. Errors as in Set.
 func (u *Unit) Add(section, option, value string) error {
 	value = strings.Trim(value, " \t\r\n")
 	if err := checkOption(section, option, []string{value}); err != nil {
@@ -222,7 +222,7 @@ func (u *Unit) place(section, option string) (at int, header string) {
 	}
 	if option == "ExecStartPre" || option == "ExecCondition" {
 		if found := u.find(section, "ExecStart"); len(found) > 0 {
-			return u.above(found[0]), ""
+			return u.lines[found[0]].start, ""
 		}
 	}
 	for i, l := range slices.Backward(u.lines) {
@@ -231,24 +231,6 @@ func (u *Unit) place(section, option string) (at int, header string) {
 		}
 	}
 	return len(u.text), "[" + section + "]"
-}
-
-// above returns where the comment directly above an assignment begins, or the assignment if there is none.
-func (u *Unit) above(i int) int {
-	begin, inside := u.lines[i].start, false
-	for at := u.lines[i-1].end; at < u.lines[i].start; {
-		end, next := endOfLine(u.text, at)
-		from := skipBlank(u.text, at, end)
-		comment := from < end && isUnitComment(u.text[from])
-		if comment && !inside {
-			begin = at
-		}
-		if inside = comment; !inside {
-			begin = u.lines[i].start
-		}
-		at = next
-	}
-	return begin
 }
 
 // lineEnding returns the first line ending of a text, LF if it has none.

@@ -132,7 +132,7 @@ func TestUnitEdits(t *testing.T) {
 		"add an existing value":                      {"[A]\nO=1\nO=2\n", add("O", "1"), "[A]\nO=1\nO=2\n"},
 		"add after a reset":                          {"[A]\nO=1\nO=\n", add("O", "1"), "[A]\nO=1\nO=\nO=1\n"},
 		"adds ExecStartPre before ExecStart": {"[A]\nX=1\n# start\n\n# the\n# kubelet\nExecStart=x\n", add("ExecStartPre", "y"),
-			"[A]\nX=1\n# start\n\nExecStartPre=y\n# the\n# kubelet\nExecStart=x\n"},
+			"[A]\nX=1\n# start\n\n# the\n# kubelet\nExecStartPre=y\nExecStart=x\n"},
 		"adds a second ExecStartPre after the first": {"[A]\nExecStart=x\nExecStartPre=y\nZ=1\n", add("ExecStartPre", "z"),
 			"[A]\nExecStart=x\nExecStartPre=y\nExecStartPre=z\nZ=1\n"},
 		"adds ExecStartPre without ExecStart": {"[A]\nX=1\n", add("ExecStartPre", "y"), "[A]\nX=1\nExecStartPre=y\n"},
