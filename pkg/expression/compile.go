@@ -39,7 +39,6 @@ func (e *Environment) Condition(text string, at source.Position) (*Expression, e
 	if t := p.result; !t.IsExactType(cel.BoolType) && t.Kind() != types.DynKind {
 		return nil, source.Findings{o.finding(p.offset, "a condition must be bool, is %s", describeType(t)).Of(WrongResult)}
 	}
-	p.takes = cel.BoolType
 	return &Expression{p}, nil
 }
 
@@ -81,9 +80,6 @@ func (e *Environment) Template(text string, at source.Position) (*Template, erro
 		if err != nil {
 			findings = append(findings, err...)
 			continue
-		}
-		if len(pieces) > 1 {
-			p.takes = cel.StringType
 		}
 		t.parts = append(t.parts, part{program: p})
 	}
@@ -158,14 +154,6 @@ type Term struct {
 	Failed error
 	// Terms are the parts that had a say in it, without those that are constant.
 	Terms []Term
-	// Each has, for a macro such as exists, the value of its condition for each item up to the deciding one; More
-	// counts the omitted items.
-	Each []Term
-	More int
-	// Item is the item that the term is about; nil for terms that are not in Each.
-	Item ref.Val
-	// Items lists the references of the surrounding items, from which its value may come as well.
-	Items []string
 }
 
 // Describe returns a value as text for users: strings in quotes; versions, quantities and times without quotes; lists
@@ -205,10 +193,12 @@ func absorbing(function string) ref.Val {
 	return nil
 }
 
-// inspect returns the variables and fields that an expression names, and the number of comprehension steps between two
-// checks of the context; 0 without comprehensions.
-func (e *Environment) inspect(root ast.Expr) (references []string, every int) {
-	return inspect(e.variables, root)
+// inspect returns the variables and fields that an expression names.
+func (e *Environment) inspect(root ast.Expr) []string {
+	i := inspector{variables: e.variables}
+	i.visit(root)
+	slices.Sort(i.references)
+	return slices.Compact(i.references)
 }
 
 // compile checks an expression, bounds its cost and computes it at once when it is constant.
@@ -229,7 +219,7 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 	if err != nil {
 		return nil, source.Findings{p.finding(err.Error())}
 	}
-	p.references, p.every = e.inspect(ast.NativeRep().Expr())
+	p.references = e.inspect(ast.NativeRep().Expr())
 	if len(p.references) > 0 {
 		return p, nil
 	}
@@ -306,33 +296,46 @@ func (p *program) checkText() source.Findings {
 	return nil
 }
 
-func inspect(variables map[string]Variable, root ast.Expr) (references []string, every int) {
-	i := inspector{variables: variables}
-	i.visit(root)
-	slices.Sort(i.references)
-	return slices.Compact(i.references), i.every
-}
-
 type inspector struct {
 	variables  map[string]Variable
 	local      []string // variables of the comprehensions around
 	references []string
-	every      int
 	// certain excludes parts that are not always evaluated: operands of && and ||, the branches of ?: and bodies of
 	// macros.
 	certain bool
-	// found collects the parts that are references; it may be nil.
-	found *[]ast.Expr
+	found   []ast.Expr // the parts that are references, with keys and defaults
 }
 
 func (i *inspector) visit(e ast.Expr) {
 	if path := i.path(e); path != nil {
 		i.references = append(i.references, strings.Join(path, "."))
-		if i.found != nil {
-			*i.found = append(*i.found, e)
-		}
+		i.found = append(i.found, e)
 		return
 	}
+	before := len(i.found)
+	i.visitBelow(e)
+	if isLookup(e) && len(i.found) == before+1 {
+		i.found[before] = e
+	}
+}
+
+// isLookup reports whether a part reads a member of another part by its name, or gives it a constant default.
+func isLookup(e ast.Expr) bool {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return true
+	case ast.CallKind:
+		switch call := e.AsCall(); call.FunctionName() {
+		case operators.OptSelect, operators.Index, operators.OptIndex:
+			return call.Args()[1].Kind() == ast.LiteralKind
+		case "orValue":
+			return call.Args()[0].Kind() == ast.LiteralKind
+		}
+	}
+	return false
+}
+
+func (i *inspector) visitBelow(e ast.Expr) {
 	switch e.Kind() {
 	case ast.SelectKind:
 		i.visit(e.AsSelect().Operand())
@@ -376,9 +379,6 @@ func (i *inspector) visitAll(all []ast.Expr) {
 }
 
 func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
-	if every := checkInterval(c); i.every == 0 || every < i.every {
-		i.every = every
-	}
 	i.visit(c.IterRange())
 	if i.certain {
 		return

@@ -540,7 +540,7 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 // baseEnvironment holds the language and its functions, without variables. It takes milliseconds to build and never
 // changes.
 var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
-	return cel.NewEnv(
+	return cel.NewEnv(append(ownFunctions(),
 		cel.EagerlyValidateDeclarations(true),
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),
@@ -558,14 +558,13 @@ var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 		ext.Sets(),
 		ext.Lists(ext.ListsVersion(3)),
 		ext.TwoVarComprehensions(),
-		ownFunctions(),
 		cel.ASTValidators(
 			cel.ValidateDurationLiterals(),
 			cel.ValidateTimestampLiterals(),
-			constraintLiterals{},
-			patternLiterals{},
+			literals{"constraints", []string{satisfies}, checkConstraint},
+			literals{"patterns", matching, checkRegularExpression},
 		),
-	)
+	)...)
 })
 
 const absentField = "there is no "

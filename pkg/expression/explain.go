@@ -17,6 +17,7 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -343,8 +344,7 @@ var (
 	foreignTokens = map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&", "|": "||", "=~": "text.matches(pattern)"}
 )
 
-// howToRead returns the notation for reading a key that may be missing, as the expression uses it, and a possible
-// default.
+// howToRead returns the notation for reading a key that may be missing, as the expression uses it.
 func (p *program) howToRead(name string) string {
 	way := ""
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.AllMatcher()) {
@@ -364,65 +364,9 @@ func (p *program) howToRead(name string) string {
 			e = parent
 			way += ".?" + e.AsSelect().FieldName() // the fields below it are missing then as well
 		}
-		way = fmt.Sprintf("; read a field that may be missing as %s.orValue(%s)", way, p.wanted(e))
+		way = fmt.Sprintf("; read a field that may be missing as %s.orValue(…)", way)
 	}
 	return way
-}
-
-// unknown represents an unknown value.
-const unknown = "…"
-
-// wanted returns a value of the type expected for an expression, or unknown for any type.
-func (p *program) wanted(e ast.NavigableExpr) string {
-	if known := zero(e.Type()); known != unknown {
-		return known
-	}
-	parent, ok := e.Parent()
-	switch {
-	case !ok:
-		return zero(p.takes)
-	case parent.Kind() == ast.ComprehensionKind && parent.AsComprehension().IterRange().ID() == e.ID():
-		return "[]"
-	case parent.Kind() != ast.CallKind:
-		return unknown
-	}
-	call := parent.AsCall()
-	switch name := call.FunctionName(); name {
-	case operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr:
-		return "false"
-	case operators.Conditional:
-		if call.Args()[0].ID() == e.ID() {
-			return "false"
-		}
-		return p.wanted(parent)
-	case operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.Add:
-		for _, other := range parent.Children() {
-			if known := zero(other.Type()); known != unknown {
-				return known
-			}
-		}
-	case operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo, operators.Negate:
-		return "0"
-	case "string", "startsWith", "endsWith", "contains", "matches":
-		return `""`
-	}
-	return unknown
-}
-
-// zero returns the zero value of a type.
-func zero(t *types.Type) string {
-	if t == nil {
-		return unknown
-	}
-	switch t.Kind() {
-	case types.StringKind:
-		return `""`
-	case types.IntKind, types.UintKind, types.DoubleKind:
-		return "0"
-	case types.BoolKind:
-		return "false"
-	}
-	return unknown
 }
 
 // Name returns the qualified name of the object type.
@@ -443,39 +387,14 @@ func (o *Object) FieldType(name string) string {
 // TypeName returns the name of the variable's type in messages.
 func (v Variable) TypeName() string { return describeType(v.celType()) }
 
-// Function describes a function that expressions can call.
-type Function struct {
-	Name string
-	// Summary describes the function in one line; empty for most functions that Graft does not define.
-	Summary string
-	// Signatures are the types that it takes and gives, such as string.satisfies(string) -> bool, sorted.
-	Signatures []string
-	// Own reports that it is one of Graft's own.
-	Own bool
-}
-
-// Functions returns all functions of expressions, sorted by name, without operators and macros. It fails if CEL's
+// Functions returns the declarations of all functions of expressions, with operators, by their names. It fails if CEL's
 // environment cannot be built.
-func Functions() ([]Function, error) {
+func Functions() (map[string]*decls.FunctionDecl, error) {
 	env, err := baseEnvironment()
 	if err != nil {
 		return nil, err
 	}
-	var all []Function
-	for name, declared := range env.Functions() {
-		if !isWord(name[0]) || name[0] == '_' || strings.Contains(name, "@") {
-			continue
-		}
-		f := Function{Name: name, Summary: strings.Join(strings.Fields(declared.Description()), " ")}
-		for _, overload := range declared.OverloadDecls() {
-			f.Own = f.Own || strings.HasPrefix(overload.ID(), "graft_") || name == satisfies
-			f.Signatures = append(f.Signatures, signature(name, overload.IsMemberFunction(), overload.ArgTypes(), overload.ResultType()))
-		}
-		slices.Sort(f.Signatures)
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b Function) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
+	return env.Functions(), nil
 }
 
 func signature(name string, member bool, arguments []*types.Type, result *types.Type) string {
@@ -496,7 +415,7 @@ func (o origin) finding(offset int, format string, arguments ...any) source.Find
 // once runs the program, and gives CEL's own error.
 func (p *program) once(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
 	var e *evaluation
-	if p.every > 0 || p.limited {
+	if p.step > 0 || p.limited {
 		e = &evaluation{Activation: vars, ctx: ctx, meter: meterOf(ctx), program: p}
 		vars = e
 	}

@@ -9,10 +9,10 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/Masterminds/semver/v3"
 	blang "github.com/blang/semver/v4"
@@ -25,42 +25,29 @@ import (
 )
 
 // ownFunctions declares Graft's functions in addition to Kubernetes' CEL.
-func ownFunctions() cel.EnvOption {
-	options := []cel.EnvOption{
+func ownFunctions() []cel.EnvOption {
+	return []cel.EnvOption{
 		constraintFunction(),
-		textFunction("base64.encode", "base64 of a text or of bytes", cel.StringType, func(data []byte) ref.Val {
+		textFunction("base64.encode", func(data []byte) ref.Val {
 			return types.String(base64.StdEncoding.EncodeToString(data))
 		}),
-		textFunction("sha256", "SHA-256 of a text or of bytes, in hexadecimal", cel.StringType, func(data []byte) ref.Val {
+		textFunction("sha256", func(data []byte) ref.Val {
 			sum := sha256.Sum256(data)
 			return types.String(hex.EncodeToString(sum[:]))
 		}),
-		cel.Function("base64.decode", cel.FunctionDocs("the bytes that a text has in base64"),
+		cel.Function("base64.decode",
 			cel.Overload("graft_base64_decode_string", []*cel.Type{cel.StringType}, cel.BytesType, cel.UnaryBinding(decodeBase64))),
-		cel.Function("quote", cel.FunctionDocs("a text in double quotes with escapes"), cel.Overload("graft_quote_string", []*cel.Type{cel.StringType}, cel.StringType,
-			cel.UnaryBinding(quote))),
-		cel.Function("toJSON", cel.FunctionDocs("a value as JSON"), cel.Overload("graft_to_json_dyn", []*cel.Type{cel.DynType}, cel.StringType,
-			cel.UnaryBinding(toJSON))),
-		cel.Function("toYAML", cel.FunctionDocs("a value as YAML"), cel.Overload("graft_to_yaml_dyn", []*cel.Type{cel.DynType}, cel.StringType,
-			cel.UnaryBinding(toYAML))),
-	}
-	return func(env *cel.Env) (*cel.Env, error) {
-		var err error
-		for _, option := range options {
-			if env, err = option(env); err != nil {
-				return nil, err
-			}
-		}
-		return env, nil
+		cel.Function("quote", cel.Overload("graft_quote_string", []*cel.Type{cel.StringType}, cel.StringType, cel.UnaryBinding(quote))),
+		cel.Function("toJSON", cel.Overload("graft_to_json_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toJSON))),
+		cel.Function("toYAML", cel.Overload("graft_to_yaml_dyn", []*cel.Type{cel.DynType}, cel.StringType, cel.UnaryBinding(toYAML))),
 	}
 }
 
-// textFunction declares a function of a string or of bytes.
-func textFunction(name, summary string, result *cel.Type, f func([]byte) ref.Val) cel.EnvOption {
+// textFunction declares a function of a string or of bytes that returns a string.
+func textFunction(name string, f func([]byte) ref.Val) cel.EnvOption {
 	return cel.Function(name,
-		cel.FunctionDocs(summary),
-		cel.Overload("graft_"+name+"_string", []*cel.Type{cel.StringType}, result),
-		cel.Overload("graft_"+name+"_bytes", []*cel.Type{cel.BytesType}, result),
+		cel.Overload("graft_"+name+"_string", []*cel.Type{cel.StringType}, cel.StringType),
+		cel.Overload("graft_"+name+"_bytes", []*cel.Type{cel.BytesType}, cel.StringType),
 		cel.SingletonUnaryBinding(func(argument ref.Val) ref.Val {
 			switch v := argument.(type) {
 			case types.String:
@@ -113,7 +100,6 @@ const satisfies = "satisfies"
 // not < 1.34.
 func constraintFunction() cel.EnvOption {
 	return cel.Function(satisfies,
-		cel.FunctionDocs("whether a version meets a constraint such as \"< 1.34\"; suffixes after - or + in the version are ignored"),
 		cel.MemberOverload("semver_satisfies_string", []*cel.Type{apiservercel.SemverType, cel.StringType}, cel.BoolType),
 		cel.MemberOverload("string_satisfies_string", []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType),
 		cel.SingletonBinaryBinding(func(version, constraint ref.Val) ref.Val {
@@ -166,83 +152,53 @@ var constraintOptimization = &interpreter.RegexOptimization{
 		if err != nil {
 			return nil, err
 		}
-		known := &verdicts{constraint: constraint}
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(values ...ref.Val) ref.Val {
-			return known.check(values[0])
+			return check(values[0], constraint)
 		}), nil
 	},
 }
 
-// verdicts caches the results of a constraint for recent versions: a seed has few, and each check allocates five times.
-type verdicts struct {
-	constraint *semver.Constraints
-	last       [16]atomic.Pointer[verdict]
+// literals reports a text that is written out as the last argument of a function and that check refuses.
+type literals struct {
+	name      string
+	functions []string
+	check     func(function, text string) error
 }
-
-type verdict struct {
-	major, minor, patch uint64
-	result              ref.Val
-}
-
-func (v *verdicts) check(version ref.Val) ref.Val {
-	parsed, ok := version.(apiservercel.Semver)
-	if !ok {
-		return check(version, v.constraint)
-	}
-	place := &v.last[(parsed.Minor*5+parsed.Patch)%uint64(len(v.last))]
-	if known := place.Load(); known != nil && known.major == parsed.Major && known.minor == parsed.Minor && known.patch == parsed.Patch {
-		return known.result
-	}
-	result := check(parsed, v.constraint)
-	place.Store(&verdict{parsed.Major, parsed.Minor, parsed.Patch, result})
-	return result
-}
-
-// constraintLiterals reports constraints that are written out and cannot be parsed.
-type constraintLiterals struct{}
 
 // Name implements cel.ASTValidator.
-func (constraintLiterals) Name() string { return "graft.validator.constraints" }
+func (l literals) Name() string { return "graft.validator." + l.name }
 
 // Validate implements cel.ASTValidator.
-func (constraintLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
-	for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(satisfies)) {
-		for _, argument := range call.AsCall().Args() {
-			text, ok := literalString(argument)
-			if !ok {
-				continue
-			}
-			if _, err := semver.NewConstraint(text); err != nil {
-				issues.ReportErrorAtID(argument.ID(), "not a version constraint: %q", text)
-			}
-		}
-	}
-}
-
-// patternLiterals reports regular expressions that are written out and cannot be compiled, or are too large. It checks the
-// size first, because compiling takes memory for each repetition.
-type patternLiterals struct{}
-
-// Name implements cel.ASTValidator.
-func (patternLiterals) Name() string { return "graft.validator.patterns" }
-
-// Validate implements cel.ASTValidator.
-func (patternLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
-	for _, name := range matching {
-		for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(name)) {
+func (l literals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	for _, function := range l.functions {
+		for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(function)) {
 			arguments := call.AsCall().Args()
 			if !call.AsCall().IsMemberFunction() {
 				arguments = arguments[1:]
 			}
-			text, ok := literalString(arguments[0])
-			if !ok {
-				continue
-			}
-			if isLargePattern(text) {
-				issues.ReportErrorAtID(arguments[0].ID(), "%s", errTooComplex)
-			} else if _, err := regexp.Compile(text); err != nil {
-				issues.ReportErrorAtID(arguments[0].ID(), "invalid %s argument", name)
+			if text, ok := literalString(arguments[0]); ok {
+				if err := l.check(function, text); err != nil {
+					issues.ReportErrorAtID(arguments[0].ID(), "%s", err)
+				}
 			}
 		}
 	}
+}
+
+func checkConstraint(_, text string) error {
+	if _, err := semver.NewConstraint(text); err != nil {
+		return fmt.Errorf("not a version constraint: %q", text)
+	}
+	return nil
+}
+
+// checkRegularExpression checks the size first, because compiling takes memory for each repetition.
+func checkRegularExpression(function, text string) error {
+	if isLargePattern(text) {
+		return errTooComplex
+	}
+	if _, err := regexp.Compile(text); err != nil {
+		return fmt.Errorf("invalid %s argument", function)
+	}
+	return nil
 }

@@ -39,22 +39,22 @@ func TestHints(t *testing.T) {
 		`${ version >= "1.34" }`:             `; compare versions with satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
 		`${ "1.34" != version }`:             `; compare versions with satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
 		`${ version + 1 }`:                   `+ cannot take (kubernetes.Semver, int)`,
-		`${ annotations["x.y/z"] }`:          `there is no x.y/z; read a field that may be missing as [?"x.y/z"].orValue("")`,
-		`${ annotations["x"] == "y" }`:       `there is no x; read a field that may be missing as [?"x"].orValue("")`,
+		`${ annotations["x.y/z"] }`:          `there is no x.y/z; read a field that may be missing as [?"x.y/z"].orValue(…)`,
+		`${ annotations["x"] == "y" }`:       `there is no x; read a field that may be missing as [?"x"].orValue(…)`,
 		`${ spec.a.b }`:                      `there is no b; read a field that may be missing as .?b.orValue(…)`,
 		`${ spec.c.d }`:                      `there is no c; read a field that may be missing as .?c.?d.orValue(…)`,
-		`${ spec.a.b } of it`:                `there is no b; read a field that may be missing as .?b.orValue("")`,
-		`${ spec.a.b == 2 }`:                 `there is no b; read a field that may be missing as .?b.orValue(0)`,
-		`${ spec.a.b * spec.a.b }`:           `there is no b; read a field that may be missing as .?b.orValue(0)`,
-		`${ 1.5 < spec.a["b"] }`:             `there is no b; read a field that may be missing as [?"b"].orValue(0)`,
+		`${ spec.a.b } of it`:                `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ spec.a.b == 2 }`:                 `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ spec.a.b * spec.a.b }`:           `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ 1.5 < spec.a["b"] }`:             `there is no b; read a field that may be missing as [?"b"].orValue(…)`,
 		`${ pool.providerConfig.zone }`:      `there is no providerConfig; read a field that may be missing as .?providerConfig.?zone.orValue(…)`,
 		`${ pool.name }`:                     `there is no name`,
-		`${ !spec.a.b }`:                     `there is no b; read a field that may be missing as .?b.orValue(false)`,
-		`${ (spec.a.b ? 1 : 2) > 0 }`:        `there is no b; read a field that may be missing as .?b.orValue(false)`,
-		`${ (true ? spec.a.b : 2) > 1 }`:     `there is no b; read a field that may be missing as .?b.orValue(0)`,
-		`${ spec.a.b.startsWith("x") }`:      `there is no b; read a field that may be missing as .?b.orValue("")`,
-		`${ spec.a.b.all(x, x > 1) }`:        `there is no b; read a field that may be missing as .?b.orValue([])`,
-		`${ annotations[string(spec.a.b)] }`: `there is no b; read a field that may be missing as .?b.orValue("")`,
+		`${ !spec.a.b }`:                     `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ (spec.a.b ? 1 : 2) > 0 }`:        `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ (true ? spec.a.b : 2) > 1 }`:     `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ spec.a.b.startsWith("x") }`:      `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ spec.a.b.all(x, x > 1) }`:        `there is no b; read a field that may be missing as .?b.orValue(…)`,
+		`${ annotations[string(spec.a.b)] }`: `there is no b; read a field that may be missing as .?b.orValue(…)`,
 	} {
 		template, err := environment.Template(text, source.Position{})
 		if err == nil {
@@ -81,15 +81,7 @@ func TestHintOfCondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = condition.Bool(context.Background(), known); err == nil || !strings.HasSuffix(err.Error(), ".?b.orValue(false)") {
-		t.Error(err)
-	}
-	template, err := environment.Template(`${ spec.b }`, source.Position{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	template.Takes(cel.IntType)
-	if _, err = template.Evaluate(context.Background(), known); err == nil || !strings.HasSuffix(err.Error(), ".?b.orValue(0)") {
+	if _, err = condition.Bool(context.Background(), known); err == nil || !strings.HasSuffix(err.Error(), ".?b.orValue(…)") {
 		t.Error(err)
 	}
 }

@@ -99,7 +99,6 @@ type evaluation struct {
 	ctx     context.Context
 	meter   *meter
 	program *program
-	steps   int
 	ended   bool
 	cost    uint64
 	// exceeded is the first exceeded limit. The expression then has no result.
@@ -115,9 +114,7 @@ func (e *evaluation) ResolveName(name string) (any, bool) {
 	case evaluationName:
 		return e, true
 	case "#interrupted":
-		if e.steps++; e.steps%e.program.every == 0 && !e.ended {
-			e.ended = e.ctx.Err() != nil
-		}
+		e.ended = e.ended || e.ctx.Err() != nil
 		if err := e.spend(e.program.step); err != nil && e.exceeded == nil {
 			e.exceeded = err
 		}

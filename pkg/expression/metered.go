@@ -36,7 +36,7 @@ import (
 // planProgram creates a program for an expression, or a part of one, with limits on values and cost.
 func planProgram(p *program, env *cel.Env, checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
 	limit := limiter{types: checked.TypeMap(), costly: p.costly}
-	options = append(options, cel.InterruptCheckFrequency(interruptFrequency), cel.CustomDecorator(limit.decorate))
+	options = append(options, cel.InterruptCheckFrequency(1), cel.CustomDecorator(limit.decorate))
 	run, err := env.PlanProgram(checked, options...)
 	p.limited, p.step = limit.used, stepCost(checked.Expr())
 	return run, err

@@ -5,7 +5,6 @@
 package expression
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -24,6 +23,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // ParseJSON decodes JSON into values that CEL can read: whole numbers become int64, other numbers float64. It fails if
@@ -91,9 +92,9 @@ func appendJSON(b []byte, value ref.Val) ([]byte, error) {
 	case types.Double:
 		return appendDouble(b, float64(v))
 	case types.String:
-		return appendString(b, string(v)), nil
+		return document.AppendQuoted(b, string(v)), nil
 	case types.Bytes:
-		return appendString(b, base64.StdEncoding.EncodeToString(v)), nil
+		return document.AppendQuoted(b, base64.StdEncoding.EncodeToString(v)), nil
 	case *types.Optional:
 		if v.HasValue() {
 			return appendJSON(b, v.GetValue())
@@ -110,7 +111,7 @@ func appendJSON(b []byte, value ref.Val) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a value of type %s cannot be written as JSON", value.Type().TypeName())
 	}
-	return appendString(b, text), nil
+	return document.AppendQuoted(b, text), nil
 }
 
 // Text writes a scalar as text: a string as it is, everything else as JSON would have it, without quotes. Lists, maps,
@@ -153,28 +154,6 @@ func appendDouble(b []byte, v float64) ([]byte, error) {
 	}
 	raw, err := json.Marshal(v)
 	return append(b, raw...), err
-}
-
-// appendString quotes a string without escaping <, > and &.
-func appendString(b []byte, s string) []byte {
-	if isPlain(s) {
-		return append(append(append(b, '"'), s...), '"')
-	}
-	buffer := bytes.NewBuffer(b)
-	encoder := json.NewEncoder(buffer)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string can always be encoded
-	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
-}
-
-// isPlain reports whether a string needs no escapes in JSON.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }
 
 func appendList(b []byte, list traits.Lister) ([]byte, error) {
@@ -235,7 +214,7 @@ func appendMembers(b []byte, members []jsonMember) ([]byte, error) {
 		if types.IsError(m.value) {
 			return nil, errors.New("a value cannot be read")
 		}
-		b = append(appendString(b, m.key), ':')
+		b = append(document.AppendQuoted(b, m.key), ':')
 		var err error
 		if b, err = appendJSON(b, m.value); err != nil {
 			return nil, err

@@ -56,36 +56,6 @@ func TestLoopStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestWhichLoopsCheckTheContext checks which comprehensions check the context before each step: those with steps that take longer with more
-// input.
-func TestWhichLoopsCheckTheContext(t *testing.T) {
-	env := testEnvironment(t)
-	vars, err := cel.NewActivation(map[string]any{"any": make([]int64, interruptFrequency-1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for text, each := range map[string]bool{
-		`any.all(a, a == 0)`: false,
-		`any.exists(a, a > 1 || !(a in [0, 1]) && a - 1 > 0)`: false,
-		`any.filter(a, a == 0).map(a, a)`:                     false,
-		`any.map(a, [a]) == any`:                              false,
-		`any.map(a, any)[0] == [""].map(a, a.split(""))[0]`:   true,
-		`any.all(a, !string(a).matches("x"))`:                 true,
-		`any.exists_one(a, a in any)`:                         true,
-		`any.all(a, any == any)`:                              true,
-		`any.all(a, any.all(b, size(any) > 0))`:               true,
-	} {
-		template, err := env.Template("${ "+text+" }", source.Position{})
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if _, err := template.Evaluate(&endingContext{context.Background(), 2}, vars); errors.Is(err, context.Canceled) != each {
-			t.Errorf("%s: got %v", text, err)
-		}
-	}
-}
-
 // TestNestedEvaluation evaluates a field by another expression, as variables are.
 func TestNestedEvaluation(t *testing.T) {
 	env, vars := testEnvironment(t), testActivation(t)

@@ -7,7 +7,6 @@ package expression
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"github.com/google/cel-go/parser"
 
@@ -58,13 +56,6 @@ func (x *Expression) Constant() bool { return x.program.value != nil }
 
 // Constant reports whether the template uses no variables.
 func (t *Template) Constant() bool { return t.value != nil }
-
-// Takes sets the expected type of a result with an unknown type, for messages.
-func (t *Template) Takes(wanted *cel.Type) {
-	if t.whole != nil {
-		t.whole.takes = wanted
-	}
-}
 
 // Type returns the type of the result: that of the expression if the template consists of one expression, or else
 // string.
@@ -213,12 +204,6 @@ func (t *Template) Certain() []string {
 	return slices.Compact(all)
 }
 
-// partsOf compiles the parts of the program once.
-func (p *program) partsOf() (*node, error) {
-	p.explaining.Do(func() { p.parts, p.partsError = p.compileParts() })
-	return p.parts, p.partsError
-}
-
 // compileParts compiles the expression once more, so that it can be written part by part as it was: with its macros.
 func (p *program) compileParts() (*node, error) {
 	env, err := p.environment.written()
@@ -231,7 +216,7 @@ func (p *program) compileParts() (*node, error) {
 	}
 	whole := p.shell()
 	whole.ast = compiled
-	c := partsCompiler{whole: whole, env: env, native: compiled.NativeRep(), variables: p.environment.variables}
+	c := partsCompiler{whole: whole, env: env, native: compiled.NativeRep()}
 	root, err := c.node(c.native.Expr())
 	if err != nil {
 		return nil, fmt.Errorf("explaining the expression: %w", err)
@@ -243,25 +228,22 @@ type partsCompiler struct {
 	whole  *program
 	env    *cel.Env
 	native *ast.AST
-	// variables are those of the environment, and those of the macros around the part.
-	variables map[string]Variable
-	items     []string
 }
 
 // node compiles a part and those below it.
 func (c *partsCompiler) node(e ast.Expr) (*node, error) {
-	text, err := parser.Unparse(e, c.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+	text, err := c.text(e)
 	if err != nil {
 		return nil, err
 	}
 	p := c.whole.shell()
 	p.result = c.native.GetType(e.ID())
-	p.references, p.every = inspect(c.variables, e)
+	p.references = p.environment.inspect(e)
 	part := ast.NewCheckedAST(ast.NewAST(e, c.native.SourceInfo()), c.native.TypeMap(), c.native.ReferenceMap())
 	if p.run, err = planProgram(p, c.env, part); err != nil {
 		return nil, err
 	}
-	n := &node{text: text, position: startOfNode(c.whole, e), program: p, items: c.items}
+	n := &node{text: text, position: startOfNode(c.whole, e), program: p}
 	for _, inner := range c.below(e, n) {
 		below, err := c.node(inner)
 		if err != nil {
@@ -269,147 +251,51 @@ func (c *partsCompiler) node(e ast.Expr) (*node, error) {
 		}
 		n.below = append(n.below, below)
 	}
-	n.each, err = c.each(e)
-	return n, err
+	return n, nil
 }
 
-// below returns the non-constant parts that contributed to the value of a part, and describes how for && || and ?:.
+// text returns a part as CEL writes it, in one line.
+func (c *partsCompiler) text(e ast.Expr) (string, error) {
+	return parser.Unparse(e, c.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+}
+
+// below returns the operands of && || ! and ?:, and describes how they determine the value. Of any other part it returns
+// the variables in it with their fields, keys and constant defaults.
 func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
-	switch {
-	case c.isChain(e):
-		return nil
-	case c.asks(e):
-		return c.varying([]ast.Expr{e.AsComprehension().IterRange()})
-	case c.isMacro(e):
-		return c.paths(e)
-	case e.Kind() != ast.CallKind:
-		return c.varying(c.operands(e))
-	}
-	call := e.AsCall()
-	switch call.FunctionName() {
-	case operators.LogicalAnd, operators.LogicalOr:
-		n.absorbing = absorbing(call.FunctionName())
-		return c.joined(e, call.FunctionName())
-	case operators.Conditional:
-		n.branches = true
-		return call.Args()
-	case operators.LogicalNot:
-		return c.varying(call.Args())
-	}
-	operands := c.varying(c.operands(e))
-	if c.isBool(e) {
-		return operands
-	}
-	// For a comparison, only the variables of computed operands are shown.
-	var leaves []ast.Expr
-	for _, operand := range operands {
-		leaves = append(leaves, c.leaves(operand)...)
-	}
-	return c.once(leaves)
-}
-
-// joined returns the operands of a chain of && or ||, which is a tree in CEL, in their order. It keeps constants,
-// because they may be decisive.
-func (c *partsCompiler) joined(e ast.Expr, function string) []ast.Expr {
-	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != function {
-		return []ast.Expr{e}
-	}
-	var all []ast.Expr
-	for _, operand := range e.AsCall().Args() {
-		all = append(all, c.joined(operand, function)...)
-	}
-	return all
-}
-
-// leaves returns the variables in a part, and its conditions as wholes.
-func (c *partsCompiler) leaves(e ast.Expr) []ast.Expr {
-	if c.isChain(e) || c.isMacro(e) || c.isBool(e) {
-		return []ast.Expr{e}
-	}
-	var all []ast.Expr
-	for _, operand := range c.varying(c.operands(e)) {
-		all = append(all, c.leaves(operand)...)
-	}
-	return all
-}
-
-// operands returns the direct operands of a part.
-func (c *partsCompiler) operands(e ast.Expr) []ast.Expr {
-	switch e.Kind() {
-	case ast.CallKind:
-		if e.AsCall().IsMemberFunction() {
-			return append([]ast.Expr{e.AsCall().Target()}, e.AsCall().Args()...)
+	if e.Kind() == ast.CallKind {
+		switch call := e.AsCall(); call.FunctionName() {
+		case operators.LogicalAnd, operators.LogicalOr:
+			n.absorbing = absorbing(call.FunctionName())
+			return joined(e, call.FunctionName())
+		case operators.Conditional:
+			n.branches = true
+			return call.Args()
+		case operators.LogicalNot:
+			return call.Args()
 		}
-		return e.AsCall().Args()
-	case ast.SelectKind:
-		return []ast.Expr{e.AsSelect().Operand()}
-	case ast.ListKind:
-		return e.AsList().Elements()
-	case ast.MapKind:
-		var all []ast.Expr
-		for _, entry := range e.AsMap().Entries() {
-			all = append(all, entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-		return all
 	}
-	return nil
-}
-
-// paths returns the variables of a comprehension without its own.
-func (c *partsCompiler) paths(e ast.Expr) []ast.Expr {
-	i := inspector{variables: c.variables, found: &[]ast.Expr{}}
+	i := inspector{variables: c.whole.environment.variables}
 	i.visit(e)
-	return c.once(*i.found)
-}
-
-// varying omits constants and parts that are already included.
-func (c *partsCompiler) varying(all []ast.Expr) []ast.Expr {
-	return c.once(slices.DeleteFunc(slices.Clone(all), func(e ast.Expr) bool {
-		references, _ := inspect(c.variables, e)
-		return len(references) == 0
-	}))
-}
-
-// once leaves out parts that are written like an earlier one.
-func (c *partsCompiler) once(all []ast.Expr) []ast.Expr {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(all), func(e ast.Expr) bool {
-		text, err := parser.Unparse(e, c.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+	seen := map[string]bool{n.text: true}
+	return slices.DeleteFunc(i.found, func(reference ast.Expr) bool {
+		text, err := c.text(reference)
 		double := err == nil && seen[text]
 		seen[text] = true
 		return double
 	})
 }
 
-// isMacro reports whether a part was written as a macro with its own variables, such as exists.
-func (c *partsCompiler) isMacro(e ast.Expr) bool {
-	_, ok := c.native.SourceInfo().GetMacroCall(e.ID())
-	return ok || e.Kind() == ast.ComprehensionKind
-}
-
-func (c *partsCompiler) isBool(e ast.Expr) bool {
-	t := c.native.GetType(e.ID())
-	return t != nil && t.IsExactType(cel.BoolType)
-}
-
-// isChain reports whether a part is a variable followed by fields and constant keys, possibly with a default.
-func (c *partsCompiler) isChain(e ast.Expr) bool {
-	switch e.Kind() {
-	case ast.IdentKind:
-		return true
-	case ast.SelectKind:
-		return c.isChain(e.AsSelect().Operand())
-	case ast.CallKind:
-		call := e.AsCall()
-		switch call.FunctionName() {
-		case operators.OptSelect, operators.Index, operators.OptIndex:
-			return call.Args()[1].Kind() == ast.LiteralKind && c.isChain(call.Args()[0])
-		case "orValue", "hasValue", "value":
-			return call.IsMemberFunction() && c.isChain(call.Target()) && len(c.varying(call.Args())) == 0 &&
-				c.native.GetType(call.Target().ID()).TypeName() == types.OptionalType.TypeName()
-		}
+// joined returns the operands of a chain of && or ||, which is a tree in CEL, in their order. It keeps constants,
+// because they may be decisive.
+func joined(e ast.Expr, function string) []ast.Expr {
+	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != function {
+		return []ast.Expr{e}
 	}
-	return false
+	var all []ast.Expr
+	for _, operand := range e.AsCall().Args() {
+		all = append(all, joined(operand, function)...)
+	}
+	return all
 }
 
 // startOfNode returns the position of a part.
@@ -443,8 +329,7 @@ func callBefore(text string, offset int) int {
 	return before
 }
 
-// Explain evaluates the condition as Bool does and returns the values of all its parts. It compiles the parts on first
-// use. It fails if a part does not compile; one that cannot be evaluated is a Term with Failed.
+// Explain evaluates the condition as Bool does and returns the values of all its parts. It fails if a part does not compile; one that cannot be evaluated is a Term with Failed.
 func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (Term, error) {
 	term, err := x.program.explainTerms(ctx, vars)
 	if err != nil || term.Value == nil {
@@ -459,7 +344,7 @@ func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (
 
 // explainTerms evaluates a program with its parts.
 func (p *program) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
-	root, err := p.partsOf()
+	root, err := p.compileParts()
 	if err != nil {
 		return Term{}, err
 	}
@@ -483,9 +368,6 @@ func (n *node) evaluate(ctx context.Context, vars interpreter.Activation) Term {
 		term.Terms = append(term.Terms, inner)
 		decided = n.absorbing != nil && inner.Value == n.absorbing
 	}
-	if n.each != nil {
-		term.Each, term.More = n.each.evaluate(ctx, vars)
-	}
 	return term
 }
 
@@ -495,7 +377,7 @@ func (n *node) takes(condition Term, branch int) bool {
 }
 
 func (n *node) term() Term {
-	return Term{Text: n.text, Position: n.position, References: n.program.references, Items: n.items}
+	return Term{Text: n.text, Position: n.position, References: n.program.references}
 }
 
 // skipped returns the part as not evaluated, without the parts below it.
@@ -503,88 +385,6 @@ func (n *node) skipped() Term {
 	term := n.term()
 	term.Skipped = true
 	return term
-}
-
-// mostItems limits the items that are explained.
-const mostItems = 8
-
-// asked lists the macros that test each item, with the result of a test that decides them.
-var asked = map[string]ref.Val{"exists": types.True, "all": types.False, "exists_one": nil, "existsOne": nil}
-
-// asks reports whether a part is such a macro over items, and not over keys with values.
-func (c *partsCompiler) asks(e ast.Expr) bool {
-	written, ok := c.native.SourceInfo().GetMacroCall(e.ID())
-	if !ok || e.Kind() != ast.ComprehensionKind || written.Kind() != ast.CallKind {
-		return false
-	}
-	_, ok = asked[written.AsCall().FunctionName()]
-	return ok && !e.AsComprehension().HasIterVar2() && e.AsComprehension().LoopStep().Kind() == ast.CallKind
-}
-
-// each compiles the test of a macro, or returns nil for any other part.
-func (c *partsCompiler) each(e ast.Expr) (*each, error) {
-	if !c.asks(e) {
-		return nil, nil
-	}
-	written, _ := c.native.SourceInfo().GetMacroCall(e.ID())
-	decides, loop := asked[written.AsCall().FunctionName()], e.AsComprehension()
-	// exists is accu || condition, all is accu && condition, and exists_one is condition ? accu + 1 : accu.
-	condition := loop.LoopStep().AsCall().Args()[0]
-	if decides != nil {
-		condition = loop.LoopStep().AsCall().Args()[1]
-	}
-	of, err := c.node(loop.IterRange())
-	if err != nil {
-		return nil, err
-	}
-	inner := *c
-	inner.variables = maps.Clone(c.variables)
-	inner.variables[loop.IterVar()] = Variable{Name: loop.IterVar(), Type: cel.DynType}
-	inner.items = slices.Concat(c.items, of.program.references)
-	asks, err := inner.node(condition)
-	return &each{variable: loop.IterVar(), of: of, condition: asks, decides: decides}, err
-}
-
-// evaluate explains the condition for each item, up to the deciding one; more counts the omitted items.
-func (a *each) evaluate(ctx context.Context, vars interpreter.Activation) (terms []Term, more int) {
-	value, err := a.of.program.evaluate(ctx, vars)
-	if err != nil {
-		return nil, 0
-	}
-	iterable, ok := value.(traits.Iterable)
-	if !ok {
-		return nil, 0
-	}
-	for it := iterable.Iterator(); it.HasNext() == types.True; {
-		item := it.Next()
-		term := a.condition.evaluate(ctx, &local{Activation: vars, name: a.variable, value: item})
-		term.Item = item
-		decided := a.decides != nil && term.Value == a.decides
-		if len(terms) < mostItems || decided {
-			terms = append(terms, term)
-		} else {
-			more++
-		}
-		if decided {
-			break
-		}
-	}
-	return terms, more
-}
-
-// local binds the variable of a macro.
-type local struct {
-	interpreter.Activation
-	name  string
-	value ref.Val
-}
-
-// ResolveName implements interpreter.Activation.
-func (l *local) ResolveName(name string) (any, bool) {
-	if name == l.name {
-		return l.value, true
-	}
-	return l.Activation.ResolveName(name)
 }
 
 // With returns the text with each expression replaced by a sample, for checks of texts before their values are known.

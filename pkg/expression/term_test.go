@@ -7,7 +7,6 @@ package expression
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -84,71 +83,29 @@ func TestTerms(t *testing.T) {
 			`4   has(shoot.networking.nodes): false`,
 			`35   has(shoot.networking.type): true`,
 		}},
-		{"shows each item of a loop", `${ shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name) }`, []string{
+		{"shows the variables of a loop", `${ shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name) }`, []string{
 			`4 shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && w.name != shoot.name): true`,
 			`4   shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
-			`  of a test.Worker:`,
-			`28     w.kubernetes.satisfies("< 1.33") && w.name != shoot.name: true`,
-			`28       w.kubernetes.satisfies("< 1.33"): true`,
-			`28         w.kubernetes: 1.32.0`,
-			`64       w.name != shoot.name: true`,
-			`64         w.name: "a"`,
-			`74         shoot.name: "crazy-botany"`,
-		}},
-		{"a loop in a loop", `${ ["a", "b"].all(n, shoot.workers.exists(w, w.name == n && has(shoot.networking.nodes))) }`, []string{
-			`4 ["a", "b"].all(n, shoot.workers.exists(w, w.name == n && has(shoot.networking.nodes))): false`,
-			`  of "a":`,
-			`22     shoot.workers.exists(w, w.name == n && has(shoot.networking.nodes)): false`,
-			`22       shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
-			`      of a test.Worker:`,
-			`46         w.name == n && has(shoot.networking.nodes): false`,
-			`46           w.name == n: true`,
-			`46             w.name: "a"`,
-			`56             n: "a"`,
-			`61           has(shoot.networking.nodes): false`,
-			`      of a test.Worker:`,
-			`46         w.name == n && has(shoot.networking.nodes): false`,
-			`46           w.name == n: false`,
-			`46             w.name: "b"`,
-			`56             n: "a"`,
-			`61           has(shoot.networking.nodes): not evaluated`,
-		}},
-		{"shows the first items of a long loop", `${ [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].exists(n, n > 9 || shoot.hibernated && n == 4) }`, slices.Concat(
-			[]string{`4 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].exists(n, n > 9 || shoot.hibernated && n == 4): true`},
-			items(1, 8), []string{`  of 10:`, `46     n > 9 || shoot.hibernated && n == 4: true`, `46       n > 9: true`, `46         n: 10`,
-				`55       shoot.hibernated && n == 4: not evaluated`, `  and 1 more`})},
-		{"shows each item of exists_one", `${ shoot.workers.exists_one(w, w.name == "a") }`, []string{
-			`4 shoot.workers.exists_one(w, w.name == "a"): true`,
-			`4   shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
-			`  of a test.Worker:`,
-			`32     w.name == "a": true`,
-			`32       w.name: "a"`,
-			`  of a test.Worker:`,
-			`32     w.name == "a": false`,
-			`32       w.name: "b"`,
+			`74   shoot.name: "crazy-botany"`,
 		}},
 		{"the result of a loop", `${ shoot.workers.map(w, w.name) == ["a", shoot.name] }`, []string{
 			`4 shoot.workers.map(w, w.name) == ["a", shoot.name]: false`,
-			`4   shoot.workers.map(w, w.name): ["a","b"]`,
-			`4     shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
-			`36   ["a", shoot.name]: ["a","crazy-botany"]`,
-			`42     shoot.name: "crazy-botany"`,
+			`4   shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
+			`42   shoot.name: "crazy-botany"`,
 		}},
-		{"shows a computed value once", `${ size(shoot.name + "-" + shoot.networking.type) > 3 }`, []string{
+		{"shows the variables of a computed value", `${ size(shoot.name + "-" + shoot.networking.type) > 3 }`, []string{
 			`4 size(shoot.name + "-" + shoot.networking.type) > 3: true`,
-			`4   size(shoot.name + "-" + shoot.networking.type): 19`,
-			`9     shoot.name: "crazy-botany"`,
-			`28     shoot.networking.type: "calico"`,
+			`9   shoot.name: "crazy-botany"`,
+			`28   shoot.networking.type: "calico"`,
 		}},
 		{"a computed key", `${ shoot.annotations[shoot.name] == "x" }`, []string{
 			`4 shoot.annotations[shoot.name] == "x": failed: :1:21: there is no such key`,
-			`4   shoot.annotations[shoot.name]: failed: :1:21: there is no such key`,
-			`4     shoot.annotations: {"enable-vac":"true"}`,
-			`22     shoot.name: "crazy-botany"`,
+			`4   shoot.annotations: {"enable-vac":"true"}`,
+			`22   shoot.name: "crazy-botany"`,
 		}},
 		{"a failure that does not matter", `${ shoot.spec.nothing || shoot.name != "" }`, []string{
 			`4 shoot.spec.nothing || shoot.name != "": true`,
-			`4   shoot.spec.nothing: failed: :1:15: there is no nothing; read a field that may be missing as .?nothing.orValue(false)`,
+			`4   shoot.spec.nothing: failed: :1:15: there is no nothing; read a field that may be missing as .?nothing.orValue(…)`,
 			`26   shoot.name != "": true`,
 			`26     shoot.name: "crazy-botany"`,
 		}},
@@ -170,8 +127,7 @@ func TestTerms(t *testing.T) {
 		{"shows that a condition is no bool", `${ shoot.spec.whole }`, []string{`4 shoot.spec.whole: failed: :1:4: a condition must be bool, is double`}},
 		{"in a function", `${ base64.encode(bytes(shoot.name)).startsWith("Y3") }`, []string{
 			`4 base64.encode(bytes(shoot.name)).startsWith("Y3"): true`,
-			`4   base64.encode(bytes(shoot.name)): "Y3Jhenk` + `tYm90YW55"`,
-			`24     shoot.name: "crazy-botany"`,
+			`24   shoot.name: "crazy-botany"`,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,16 +146,6 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// items are the lines of the items of "many items" that do not decide.
-func items(from, to int) []string {
-	var lines []string
-	for n := from; n <= to; n++ {
-		lines = append(lines, fmt.Sprintf("  of %d:", n), `46     n > 9 || shoot.hibernated && n == 4: false`, `46       n > 9: false`, fmt.Sprintf("46         n: %d", n),
-			`55       shoot.hibernated && n == 4: false`, `55         shoot.hibernated: false`, `75         n == 4: not evaluated`)
-	}
-	return lines
-}
-
 // written writes terms: their columns, indented by depth, with text and value.
 func written(term Term, depth int) []string {
 	var came string
@@ -214,13 +160,6 @@ func written(term Term, depth int) []string {
 	lines := []string{fmt.Sprintf("%d %s%s: %s", term.Position.Column, strings.Repeat("  ", depth), term.Text, came)}
 	for _, below := range term.Terms {
 		lines = append(lines, written(below, depth+1)...)
-	}
-	for _, item := range term.Each {
-		lines = append(lines, fmt.Sprintf("%s  of %s:", strings.Repeat("  ", depth), Describe(item.Item)))
-		lines = append(lines, written(item, depth+2)...)
-	}
-	if term.More > 0 {
-		lines = append(lines, fmt.Sprintf("%s  and %d more", strings.Repeat("  ", depth), term.More))
 	}
 	return lines
 }
@@ -310,7 +249,7 @@ type generator struct{ data []byte }
 var atoms = []string{
 	`shoot.hibernated`, `!shoot.hibernated`, `true`, `false`, `shoot.name == "crazy-botany"`, `shoot.kubernetes.satisfies("< 1.33")`,
 	`shoot.spec.nothing`, `shoot.spec.whole > 2`, `"x" in shoot.annotations`, `has(shoot.networking.nodes)`, `shoot.workers.all(w, w.name != "c")`, `shoot.workers.exists(w, w.kubernetes.satisfies("< 1.33") && shoot.spec.nothing)`,
-	`shoot.spec.?nothing.orValue(false)`, `shoot.networking.status == 1`, `shoot.spec.whole`, `size(shoot.name + secrets.token) == 3`,
+	`shoot.spec.?nothing.orValue(…)`, `shoot.networking.status == 1`, `shoot.spec.whole`, `size(shoot.name + secrets.token) == 3`,
 }
 
 func (g *generator) next(n int) int {

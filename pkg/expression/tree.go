@@ -8,12 +8,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/google/cel-go/interpreter"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -34,14 +34,14 @@ func NewTree(templates Templates, n source.Node, path string) (*Tree, source.Fin
 		for _, field := range n.Fields() {
 			member, problems := NewTree(templates, field.Value, path+"."+field.Key.Value)
 			findings = append(findings, problems...)
-			result.keys, result.members = append(result.keys, field.Key.Value), append(result.members, member)
+			result.keys, result.children = append(result.keys, field.Key.Value), append(result.children, member)
 		}
 	case yaml.SequenceNode:
 		result.list = true
 		for i, item := range n.Items() {
 			entry, problems := NewTree(templates, item, path+"["+strconv.Itoa(i)+"]")
 			findings = append(findings, problems...)
-			result.items = append(result.items, entry)
+			result.children = append(result.children, entry)
 		}
 	default:
 		return leaf(templates, n, path)
@@ -76,7 +76,7 @@ func (t *Tree) Constant() bool {
 	if t.template != nil {
 		return t.template.Constant()
 	}
-	for _, child := range slices.Concat(t.members, t.items) {
+	for _, child := range t.children {
 		if !child.Constant() {
 			return false
 		}
@@ -93,7 +93,7 @@ func (t *Tree) References() []string {
 	if t.template != nil {
 		references = t.template.References()
 	}
-	for _, child := range slices.Concat(t.members, t.items) {
+	for _, child := range t.children {
 		references = append(references, child.References()...)
 	}
 	return references
@@ -112,15 +112,14 @@ func (t *Tree) Size() Size {
 	if t == nil {
 		return Size{}
 	}
-	children := slices.Concat(t.members, t.items)
 	switch {
 	case t.template != nil:
 		return t.template.Size()
-	case len(children) == 0:
+	case len(t.children) == 0:
 		return Size{Length: uint64(len(t.literal)), Item: 1}
 	}
-	size := Size{Length: uint64(len(children))}
-	for _, child := range children {
+	size := Size{Length: uint64(len(t.children))}
+	for _, child := range t.children {
 		size.Item = max(size.Item, child.Size().bytes())
 	}
 	return size
@@ -147,41 +146,31 @@ func (t *Tree) write(ctx context.Context, vars interpreter.Activation, out *byte
 			return err
 		}
 		out.Write(value)
-	case t.list:
-		return t.writeList(ctx, vars, out)
 	default:
-		return t.writeMap(ctx, vars, out)
+		return t.writeChildren(ctx, vars, out)
 	}
 	return nil
 }
 
-func (t *Tree) writeList(ctx context.Context, vars interpreter.Activation, out *bytes.Buffer) error {
-	out.WriteByte('[')
-	for i, item := range t.items {
+// writeChildren writes a list or a mapping.
+func (t *Tree) writeChildren(ctx context.Context, vars interpreter.Activation, out *bytes.Buffer) error {
+	opening, closing := byte('{'), byte('}')
+	if t.list {
+		opening, closing = '[', ']'
+	}
+	out.WriteByte(opening)
+	for i, child := range t.children {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		if err := item.write(ctx, vars, out); err != nil {
+		if !t.list {
+			out.Write(append(document.Quote(t.keys[i]), ':'))
+		}
+		if err := child.write(ctx, vars, out); err != nil {
 			return err
 		}
 	}
-	out.WriteByte(']')
-	return nil
-}
-
-func (t *Tree) writeMap(ctx context.Context, vars interpreter.Activation, out *bytes.Buffer) error {
-	out.WriteByte('{')
-	for i, member := range t.members {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(appendString(out.AvailableBuffer(), t.keys[i]))
-		out.WriteByte(':')
-		if err := member.write(ctx, vars, out); err != nil {
-			return err
-		}
-	}
-	out.WriteByte('}')
+	out.WriteByte(closing)
 	return nil
 }
 
@@ -198,15 +187,15 @@ func (t *Tree) Known() any {
 	case t.template != nil:
 		return nil
 	case t.list:
-		items := make([]any, len(t.items))
-		for i, item := range t.items {
+		items := make([]any, len(t.children))
+		for i, item := range t.children {
 			items[i] = item.Known()
 		}
 		return items
 	default:
 		members := make(map[string]any, len(t.keys))
 		for i, key := range t.keys {
-			members[key] = t.members[i].Known()
+			members[key] = t.children[i].Known()
 		}
 		return members
 	}

@@ -6,7 +6,6 @@ package expression
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -23,10 +22,9 @@ import (
 type Tree struct {
 	literal  []byte
 	template *Template
-	keys     []string
-	members  []*Tree
-	items    []*Tree
 	list     bool
+	keys     []string // of a mapping
+	children []*Tree
 }
 
 // Expression is a compiled condition.
@@ -60,10 +58,6 @@ type node struct {
 	// the other two.
 	absorbing ref.Val
 	branches  bool
-	// each is the test of a macro such as exists; nil for other parts.
-	each *each
-	// items lists the references of the surrounding items.
-	items []string
 }
 
 // The rules of expressions.
@@ -204,38 +198,19 @@ type program struct {
 	ast        *cel.Ast
 	run        cel.Program
 	result     *cel.Type
-	takes      *cel.Type // the expected type of a dyn result; nil for any
-	every      int       // so many steps of comprehensions, the context is looked at; 0: it has none
 	references []string
 	value      ref.Val // when the expression names no variable
 	size       Size    // estimated
 	// limited means that the expression has steps that count sizes and costs, and costly that it may exceed the cost
 	// limit.
 	limited, costly bool
-	step            uint64 // the cost of a step of its comprehensions, without that of calls that are counted
+	step            uint64 // the cost of a step of its comprehensions, without that of calls that are counted; 0: it has none
 
-	// The parts, for explanations, compiled when they are first asked for.
 	environment *Environment
-	explaining  sync.Once
-	parts       *node
-	partsError  error
-}
-
-// each is the condition of exists, all and exists_one, which is explained for each item.
-type each struct {
-	variable  string
-	of        *node
-	condition *node
-	// decides is the value of the condition that determines the whole; nil if all items count.
-	decides ref.Val
 }
 
 // failure is an error with a displayable text, because it contains no value.
 type failure string
-
-// interruptFrequency is the number of comprehension steps between two checks of the context, if a step takes less than a
-// microsecond for each of its functions.
-const interruptFrequency = 64
 
 // brief lists the functions whose time hardly depends on the size of their arguments: texts are compared at the speed of
 // memory.
@@ -245,35 +220,4 @@ var brief = map[string]bool{
 	operators.Negate: true, operators.Subtract: true, operators.Multiply: true, operators.Divide: true, operators.Modulo: true,
 	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true,
 	"hasValue": true, "value": true, "or": true, "orValue": true, "optional.of": true, "optional.none": true, "cel.@mapInsert": true,
-}
-
-// checkInterval returns the number of steps of a comprehension between two checks of the context: one if a step calls a
-// function with a cost that grows with its input, such as matches, so that an abandoned evaluation ends after at most
-// one call.
-func checkInterval(c ast.ComprehensionExpr) int {
-	every := interruptFrequency
-	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep()} {
-		ast.PreOrderVisit(part, ast.NewExprVisitor(func(e ast.Expr) {
-			if e.Kind() == ast.CallKind && !isBrief(e.AsCall()) {
-				every = 1
-			}
-		}))
-	}
-	return every
-}
-
-// isBrief reports whether the cost of a call does not grow with its input. A comparison with a constant, and a search
-// for a constant in a list of constants, are limited by these; map and filter add one item at a time.
-func isBrief(call ast.CallExpr) bool {
-	written := func(kind ast.ExprKind) bool {
-		return slices.ContainsFunc(call.Args(), func(e ast.Expr) bool { return e.Kind() == kind })
-	}
-	switch call.FunctionName() {
-	case operators.Equals, operators.NotEquals:
-		return written(ast.LiteralKind)
-	case operators.In, operators.Add:
-		return written(ast.ListKind)
-	default:
-		return brief[call.FunctionName()]
-	}
 }

@@ -171,8 +171,8 @@ func writeTerm(out *strings.Builder, term explanation.ExplainedTerm, depth int) 
 	case term.Failed != "":
 		value = "failed: " + term.Failed
 	}
-	fmt.Fprintf(out, "%s%s %s → %s\n", strings.Repeat("  ", depth), term.Item, term.Text, value)
-	for _, below := range append(term.Terms, term.Each...) {
+	fmt.Fprintf(out, "%s %s → %s\n", strings.Repeat("  ", depth), term.Text, value)
+	for _, below := range term.Terms {
 		writeTerm(out, below, depth+1)
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/cel-go/common/decls"
+	"github.com/google/cel-go/common/types"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
@@ -134,13 +137,12 @@ func TestOversizeFunctions(t *testing.T) {
 	for seed := range uint64(500) {
 		profiles.WriteString(oversize.Profile(seed))
 	}
-	for _, f := range functions {
-		creates := slices.ContainsFunc(f.Signatures, func(signature string) bool {
-			_, result, _ := strings.Cut(signature, " -> ")
-			return result == "string" || result == "bytes" || strings.HasPrefix(result, "list(") || strings.HasPrefix(result, "map(")
+	for name, f := range functions {
+		creates := slices.ContainsFunc(f.OverloadDecls(), func(o *decls.OverloadDecl) bool {
+			return slices.Contains([]types.Kind{types.StringKind, types.BytesKind, types.ListKind, types.MapKind}, o.ResultType().Kind())
 		})
-		if creates && !strings.Contains(profiles.String(), f.Name+"(") {
-			t.Errorf("no profile of the test uses the function %s: %s", f.Name, f.Signatures)
+		if creates && !strings.ContainsAny(name, "_@") && !strings.Contains(profiles.String(), name+"(") {
+			t.Errorf("no profile of the test uses the function %s", name)
 		}
 	}
 }

@@ -199,7 +199,6 @@ func (c *compiler) number(env *expression.Environment, p place) number {
 		if n.template == nil {
 			break
 		}
-		n.template.Takes(types.IntType)
 		switch n.template.Type().Kind() {
 		case types.IntKind, types.UintKind, types.DoubleKind, types.DynKind:
 		default:

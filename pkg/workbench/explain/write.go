@@ -183,16 +183,9 @@ func (s Style) term(out *strings.Builder, word string, t explanation.ExplainedTe
 		value = failed
 	}
 	arrow := " → " + s.paint(of, s.cut(value))
-	text := t.Text
-	if t.Item != "" {
-		text = s.paint(colour.Dim, "for "+t.Item+":") + " " + text
-	}
-	out.WriteString(s.writeHanging(head, 12+2*depth, text+arrow))
-	for _, below := range slices.Concat(t.Terms, t.Each) {
+	out.WriteString(s.writeHanging(head, 12+2*depth, t.Text+arrow))
+	for _, below := range t.Terms {
 		s.term(out, "", below, depth+1)
-	}
-	if t.More > 0 {
-		out.WriteString(strings.Repeat(" ", 12+2*depth) + s.paint(colour.Dim, "… "+count(t.More, "more item", "more items")) + "\n")
 	}
 }
 

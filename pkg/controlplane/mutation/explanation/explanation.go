@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -131,12 +130,6 @@ type ExplainedTerm struct {
 	Skipped bool `json:"notEvaluated,omitempty"`
 	// Terms are the parts that determined the value; for a variable of the profile, the parts of its expression.
 	Terms []ExplainedTerm `json:"terms,omitempty"`
-	// Each has, for a macro such as exists, the value of its condition for each Item up to the deciding one; More
-	// counts the omitted items.
-	Each []ExplainedTerm `json:"each,omitempty"`
-	More int             `json:"more,omitempty"`
-	// Item is the name of the item that a term in Each describes.
-	Item string `json:"item,omitempty"`
 }
 
 // attempts plans each rule separately, so that one that cannot be computed does not hide the rest. It plans observed
@@ -398,10 +391,9 @@ func trackKey(rule mutation.Applied, place operation.Place) string {
 
 // term converts a term for display; secret lists the Secrets that the items of the rule contain.
 func (e *explainer) term(r *mutation.Rule, from expression.Term, variables operation.Variables, secret []string) ExplainedTerm {
-	t := ExplainedTerm{Text: from.Text, Position: from.Position, Skipped: from.Skipped, More: from.More}
-	references := slices.Concat(from.References, from.Items)
-	names := secretNamesIn(r.Scope, r.Target, references)
-	if scope.UsesItem(references) {
+	t := ExplainedTerm{Text: from.Text, Position: from.Position, Skipped: from.Skipped}
+	names := secretNamesIn(r.Scope, r.Target, from.References)
+	if scope.UsesItem(from.References) {
 		names = append(names, secret...)
 	}
 	switch {
@@ -416,15 +408,7 @@ func (e *explainer) term(r *mutation.Rule, from expression.Term, variables opera
 	for _, below := range from.Terms {
 		t.Terms = append(t.Terms, e.term(r, below, variables, secret))
 	}
-	for i, item := range from.Each {
-		below := e.term(r, item, variables, secret)
-		below.Item = fmt.Sprint(i)
-		if secretNamesIn(r.Scope, r.Target, item.Items) == nil && (secret == nil || !scope.UsesItem(item.Items)) {
-			below.Item = mutation.LabelOf(item.Item, i)
-		}
-		t.Each = append(t.Each, below)
-	}
-	if len(from.Terms)+len(from.Each) == 0 && !from.Skipped {
+	if len(from.Terms) == 0 && !from.Skipped {
 		t.Terms = e.meanings(r, from.References, variables)
 	}
 	return t
