@@ -567,30 +567,18 @@ func equalItems(a *text, i uint32, b *text, j uint32) bool {
 	return i >= endA && j >= endB
 }
 
-// equalMembers compares in step as long as both objects have the same order, and by their keys if they have not. Each
-// pair of values is compared once, since comparing twice at every level would take forever in a deep value. Objects
-// with duplicate keys can count as different although their last values are not.
+// equalMembers compares two objects by their keys. Each pair of values is compared once, since comparing twice at every
+// level would take forever in a deep value. Objects with duplicate keys count as different.
 func equalMembers(a *text, i uint32, b *text, j uint32) bool {
-	endA, endB := a.entries[i].next, b.entries[j].next
-	x, y := i+1, j+1
-	for x < endA && y < endB && sameString(a, x, b, y) {
-		if !equal(a, x+1, b, y+1) {
-			return false
-		}
-		x, y = a.entries[x+1].next, b.entries[y+1].next
-	}
-	if x >= endA || y >= endB {
-		return x >= endA && y >= endB
-	}
 	rest := map[string]uint32{}
-	for ; y < endB; y = b.entries[y+1].next {
+	for y, end := j+1, b.entries[j].next; y < end; y = b.entries[y+1].next {
 		key := b.stringAt(y)
 		if rest[key] != 0 {
 			return false
 		}
 		rest[key] = y + 1
 	}
-	for ; x < endA; x = a.entries[x+1].next {
+	for x, end := i+1, a.entries[i].next; x < end; x = a.entries[x+1].next {
 		key := a.stringAt(x)
 		if y := rest[key]; y == 0 || !equal(a, x+1, b, y) {
 			return false

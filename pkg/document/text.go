@@ -56,16 +56,12 @@ func (t *text) stringIs(at uint32, s string) bool {
 	return string(t.textAt(at)) == s
 }
 
-// sameString compares two string entries. Keys of one object often begin alike and seldom end alike, so it first
-// compares the last bytes.
+// sameString compares two string entries.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
-	x, y := &a.entries[i], &b.entries[j]
-	if !x.plain || !y.plain {
-		return bytes.Equal(a.bytesAt(i), b.bytesAt(j)) || unquote(a.bytesAt(i)) == unquote(b.bytesAt(j))
+	if bytes.Equal(a.bytesAt(i), b.bytesAt(j)) {
+		return true
 	}
-	length := x.end - x.start
-	return length == y.end-y.start && (length < 3 || a.raw[x.end-2] == b.raw[y.end-2]) &&
-		bytes.Equal(a.raw[x.start:x.end], b.raw[y.start:y.end])
+	return !(a.entries[i].plain && b.entries[j].plain) && unquote(a.bytesAt(i)) == unquote(b.bytesAt(j))
 }
 
 // count returns the number of items or members of a container.

@@ -5,16 +5,13 @@
 package expression
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -23,8 +20,6 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // ParseJSON decodes JSON into values that CEL can read: whole numbers become int64, other numbers float64. It fails if
@@ -69,49 +64,92 @@ func Value(native any) ref.Val { return types.DefaultTypeAdapter.NativeToValue(n
 // quantities, addresses and URLs as strings; times and durations as in protobuf's JSON. It fails for an empty optional
 // value, NaN, infinities, types and values that exceed the size limit.
 func JSON(value ref.Val) ([]byte, error) {
-	b, err := appendJSON(nil, value)
-	if err == nil && len(b) > maximumValue {
+	size := 0
+	native, err := nativeOf(value, &size)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(native); err != nil {
+		return nil, errors.New("the number is not finite") // nothing else can fail
+	}
+	if out.Len() > maximumValue {
 		return nil, errTooLarge
 	}
-	return b, err
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-func appendJSON(b []byte, value ref.Val) ([]byte, error) {
-	if len(b) > maximumValue {
+// nativeOf returns a value as encoding/json writes it, and adds its size without the sizes of numbers.
+func nativeOf(value ref.Val, size *int) (any, error) {
+	if *size++; *size > maximumValue {
 		return nil, errTooLarge
 	}
 	switch v := value.(type) {
 	case types.Null:
-		return append(b, "null"...), nil
-	case types.Bool:
-		return strconv.AppendBool(b, bool(v)), nil
-	case types.Int:
-		return strconv.AppendInt(b, int64(v), 10), nil
-	case types.Uint:
-		return strconv.AppendUint(b, uint64(v), 10), nil
-	case types.Double:
-		return appendDouble(b, float64(v))
-	case types.String:
-		return document.AppendQuoted(b, string(v)), nil
-	case types.Bytes:
-		return document.AppendQuoted(b, base64.StdEncoding.EncodeToString(v)), nil
+		return nil, nil
+	case types.Bool, types.Int, types.Uint, types.Double:
+		return v.Value(), nil
 	case *types.Optional:
 		if v.HasValue() {
-			return appendJSON(b, v.GetValue())
+			return nativeOf(v.GetValue(), size)
 		}
 		return nil, errors.New("the value is absent; give a default with .orValue(…)")
 	case *objectValue:
-		return appendRecord(b, v)
+		members := map[string]any{}
+		for _, name := range v.object.Fields() {
+			if !isSet(v, name) {
+				continue
+			}
+			if err := addMember(members, name, v.Get(types.String(name)), size); err != nil {
+				return nil, err
+			}
+		}
+		return members, nil
 	case traits.Mapper:
-		return appendMap(b, v)
+		members := map[string]any{}
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			key := it.Next()
+			text, err := Text(key)
+			if err != nil {
+				return nil, errors.New("a key of a map cannot be written as text")
+			}
+			if err := addMember(members, text, v.Get(key), size); err != nil {
+				return nil, err
+			}
+		}
+		return members, nil
 	case traits.Lister:
-		return appendList(b, v)
+		items := []any{}
+		for it := v.Iterator(); it.HasNext() == types.True; {
+			item, err := nativeOf(it.Next(), size)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, item)
+		}
+		return items, nil
 	}
 	text, err := Text(value)
 	if err != nil {
 		return nil, fmt.Errorf("a value of type %s cannot be written as JSON", value.Type().TypeName())
 	}
-	return document.AppendQuoted(b, text), nil
+	*size += len(text)
+	return text, nil
+}
+
+func addMember(members map[string]any, key string, value ref.Val, size *int) error {
+	if _, double := members[key]; double {
+		return errors.New("two keys of a map are the same text")
+	}
+	if types.IsError(value) {
+		return errors.New("a value cannot be read")
+	}
+	*size += len(key)
+	var err error
+	members[key], err = nativeOf(value, size)
+	return err
 }
 
 // Text writes a scalar as text: a string as it is, everything else as JSON would have it, without quotes. Lists, maps,
@@ -121,8 +159,8 @@ func Text(value ref.Val) (string, error) {
 	case types.String:
 		return string(v), nil
 	case types.Bool, types.Int, types.Uint, types.Double:
-		b, err := appendJSON(nil, value)
-		return string(b), err
+		raw, err := JSON(value)
+		return string(raw), err
 	case types.Bytes:
 		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Timestamp, types.Duration:
@@ -145,82 +183,6 @@ func Text(value ref.Val) (string, error) {
 		return v.URL.String(), nil
 	}
 	return "", fmt.Errorf("a value of type %s cannot be written as text", value.Type().TypeName())
-}
-
-// appendDouble writes doubles as encoding/json does, which has no decimal point where none is needed.
-func appendDouble(b []byte, v float64) ([]byte, error) {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil, errors.New("the number is not finite")
-	}
-	raw, err := json.Marshal(v)
-	return append(b, raw...), err
-}
-
-func appendList(b []byte, list traits.Lister) ([]byte, error) {
-	b = append(b, '[')
-	first := true
-	for it := list.Iterator(); it.HasNext() == types.True; first = false {
-		if !first {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendJSON(b, it.Next()); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, ']'), nil
-}
-
-// jsonMember is an entry of an object in JSON.
-type jsonMember struct {
-	key   string
-	value ref.Val
-}
-
-func appendMap(b []byte, m traits.Mapper) ([]byte, error) {
-	var members []jsonMember
-	for it := m.Iterator(); it.HasNext() == types.True; {
-		key := it.Next()
-		text, err := Text(key)
-		if err != nil {
-			return nil, errors.New("a key of a map cannot be written as text")
-		}
-		members = append(members, jsonMember{text, m.Get(key)})
-	}
-	return appendMembers(b, members)
-}
-
-func appendRecord(b []byte, r *objectValue) ([]byte, error) {
-	var members []jsonMember
-	for _, name := range r.object.Fields() {
-		if !isSet(r, name) {
-			continue
-		}
-		members = append(members, jsonMember{name, r.Get(types.String(name))})
-	}
-	return appendMembers(b, members)
-}
-
-func appendMembers(b []byte, members []jsonMember) ([]byte, error) {
-	slices.SortFunc(members, func(x, y jsonMember) int { return strings.Compare(x.key, y.key) })
-	b = append(b, '{')
-	for i, m := range members {
-		if i > 0 {
-			if members[i-1].key == m.key {
-				return nil, errors.New("two keys of a map are the same text")
-			}
-			b = append(b, ',')
-		}
-		if types.IsError(m.value) {
-			return nil, errors.New("a value cannot be read")
-		}
-		b = append(document.AppendQuoted(b, m.key), ':')
-		var err error
-		if b, err = appendJSON(b, m.value); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, '}'), nil
 }
 
 func toYAML(argument ref.Val) ref.Val {

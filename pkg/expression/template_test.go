@@ -31,7 +31,7 @@ func TestTemplateJSON(t *testing.T) {
 		{"${ 1 + // a comment }\n 2 }", `3`},
 		{`${ {"b": 1, "a": [true, null, 1.5, 2.0, 3u, "x", b"\xff"]} }`, `{"a":[true,null,1.5,2,3,"x","/w=="],"b":1}`},
 		{`${ {1: "x"} }`, `{"1":"x"}`},
-		{`${ "<&>\n\u2028" }`, "\"<&>\\n\u2028\""},
+		{`${ "<&>\n\u2028" }`, `"<&>\n\u2028"`},
 		{`${ shoot.kubernetes }`, `"1.33.4-gke.1"`},
 		{`${ shoot.kubernetes.satisfies("< 1.34") && "enable-vac" in shoot.annotations }`, `true`},
 		{`${ shoot.kubernetes.satisfies(">= 1.33.4") }`, `true`},
