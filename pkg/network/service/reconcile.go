@@ -146,7 +146,11 @@ func (r *reconciler) run(ctx context.Context) {
 			group.Go(func() { r.process(ctx, queue) })
 		}
 	}
+	noted := maps.Clone(r.releases)
 	r.mutex.Unlock()
+	for owner, queue := range noted {
+		r.enqueue(queue, owner, 0)
+	}
 	lookAgain := make(chan struct{}, 1)
 	r.ledger.OnAbandoned(func() {
 		select {
@@ -252,6 +256,9 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 		case do == undo:
 			return r.rollBack(ctx, a)
 		case do == unbind:
+			if _, unknown := r.track(a); unknown != nil {
+				return nil // it waits for its cloud, which was reported
+			}
 			if err := r.finishRelease(ctx, a, r.releaseTurn(a)); err != nil {
 				return err
 			}
