@@ -165,9 +165,8 @@ func problemOf(err error) (p wire.Problem, ours bool) {
 
 // forPeople lists the errors with texts for users, in addition to those of package wire.
 var forPeople = []error{
-	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, driver.ErrImpossible, policy.ErrDenied, link.ErrImpossible,
-	link.ErrNoSegment,
-	ipam.ErrUnknown, ipam.ErrRequest,
+	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, link.ErrImpossible, link.ErrNoSegment, policy.ErrDenied,
+	ipam.ErrUnknown,
 }
 
 // isUserError reports whether an error's text is for users. They can act on errors of the kernel, but not on those of

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 // TestNetworksOnOneMachine is which networks can be on one machine.
@@ -41,7 +42,7 @@ func TestNetworksOnOneMachine(t *testing.T) {
 			w.create(c.one)
 			err := w.CreateNetwork(t.Context(), c.other)
 			if c.text != "" {
-				w.fails(err, driver.ErrImpossible, c.text)
+				w.fails(err, link.ErrImpossible, c.text)
 				return
 			}
 			w.must(err)
@@ -64,7 +65,7 @@ func TestForgottenNetworkIsReplaced(t *testing.T) {
 	w.attach(endpoint("old", "ep", "172.30.0.2/24"))
 	_, _, err := w.Join(t.Context(), "old", "ep", "/sandbox")
 	w.must(err)
-	w.fails(w.CreateNetwork(t.Context(), plain("new", "172.30.0.0/16", "172.30.0.1")), driver.ErrImpossible, "overlaps 172.30.0.0/24 of the network old")
+	w.fails(w.CreateNetwork(t.Context(), plain("new", "172.30.0.0/16", "172.30.0.1")), link.ErrImpossible, "overlaps 172.30.0.0/24 of the network old")
 	w.dead["/sandbox"] = true
 	w.create(plain("new", "172.30.0.0/16", "172.30.0.1"))
 	w.same("rows", []string{"network/new"}, w.rows())
@@ -99,7 +100,7 @@ func TestNodes(t *testing.T) {
 	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, true))
 	w.must(w.Discovered(ctx, netip.MustParseAddr("192.0.2.2"), false, true))
 	peers("192.0.2.9", "192.0.2.3")
-	w.fails(w.Discovered(ctx, netip.Addr{}, false, false), driver.ErrImpossible, "")
+	w.fails(w.Discovered(ctx, netip.Addr{}, false, false), link.ErrImpossible, "")
 	w.same("rows", []string{"network/bridge", "network/net", "node/192.0.2.1", "node/192.0.2.3"}, w.rows())
 }
 
@@ -115,7 +116,7 @@ func TestAllocate(t *testing.T) {
 		t.Errorf("got %v, and again %v", options, again)
 	}
 	_, err = w.Allocate(ctx, bare("net", "kind=vxlan", "mtu=1"))
-	w.fails(err, driver.ErrImpossible, "mtu")
+	w.fails(err, link.ErrImpossible, "mtu")
 	w.create(driver.Network{ID: "net", Options: options})
-	w.fails(w.CreateNetwork(ctx, bare("local", "kind=vxlan")), driver.ErrImpossible, "vni: a vxlan needs a VNI")
+	w.fails(w.CreateNetwork(ctx, bare("local", "kind=vxlan")), link.ErrImpossible, "vni: a vxlan needs a VNI")
 }

@@ -25,6 +25,8 @@ type composed struct {
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
+	// gateway is the option gateway, or "".
+	gateway string
 	// hasMTU is true if the MTU was set explicitly.
 	hasMTU bool
 }
@@ -33,56 +35,43 @@ type composed struct {
 func (o *Options) compose(ctx context.Context, n Network) (*composed, error) {
 	c := &composed{networkRow: networkRow{Network: n}, policy: o.Policy()}
 	c.subject = policy.Subject{Contract: ipam.Contract, Node: o.Node, Network: n.ID, Options: n.Options}
+	fixed := map[string]bool{}
 	if name, chosen := n.Options[ipam.OptionProfile]; chosen {
 		profile, err := c.policy.Choose(name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
+			return nil, fmt.Errorf("%w: %w", link.ErrImpossible, err)
 		}
-		c.profile = profile
-		c.Profile, c.subject.Profile = c.profile.Name, c.profile.Name
+		c.profile, c.Profile, c.subject.Profile = profile, profile.Name, profile.Name
+		if fixed, err = c.applyProfile(ctx); err != nil {
+			return nil, err
+		}
 	}
-	s, fixed, err := c.profileSettings(ctx)
-	if err == nil {
-		err = s.apply(n.Options, c.Profile, fixed)
-	}
-	if err != nil {
+	if err := c.applyOptions(fixed); err != nil {
 		return nil, err
 	}
-	s.Kind = cmp.Or(s.Kind, link.Bridge)
-	c.Link, c.Isolated, c.Prefix, c.hasMTU = s.Spec, s.Isolated, s.Prefix, s.MTU != 0
-	if c.Outside = s.Gateway == gatewayOutside; s.Gateway == "" {
-		c.Outside = policy.LeadsOutside(s.Spec)
-	}
+	c.Link.Kind, c.hasMTU = cmp.Or(c.Link.Kind, link.Bridge), c.Link.MTU != 0
+	c.Outside = c.gateway == gatewayOutside || c.gateway == "" && policy.LeadsOutside(c.Link)
 	return c, nil
 }
 
-// profileSettings returns the settings of the profile, and which of them options must not change.
-func (c *composed) profileSettings(ctx context.Context) (s settings, fixed map[string]bool, err error) {
+// applyProfile sets the settings of the profile, and returns the options that must not change them.
+func (c *composed) applyProfile(ctx context.Context) (fixed map[string]bool, err error) {
 	fixed = map[string]bool{}
-	if c.profile == nil {
-		return s, fixed, nil
-	}
 	if l := c.profile.Link; l != nil {
 		maps.Copy(fixed, l.Fixed)
-		s = settings{Spec: l.Spec, Isolated: l.Isolated, Prefix: l.Prefix}
-		if s.Peers = slices.Clone(l.Peers); !fixed[optionKind] {
-			s.Kind = ""
-		}
-		if s.Gateway = "machine"; l.Outside {
-			s.Gateway = gatewayOutside
-		}
-		if !fixed[optionGateway] {
-			s.Gateway = ""
+		c.Link, c.Isolated, c.Prefix = l.Spec, l.Isolated, l.Prefix
+		c.Link.Peers = slices.Clone(l.Peers)
+		if fixed[optionGateway] && l.Outside {
+			c.gateway = gatewayOutside
+		} else if fixed[optionGateway] {
+			c.gateway = gatewayMachine
 		}
 	}
 	config, err := supportedConfig(ctx, c.profile, c.subject)
-	if err != nil {
-		return s, nil, err
+	if mtu := config.Interface.MTU; err == nil && mtu != nil {
+		c.Link.MTU, fixed[optionMTU] = int(*mtu), true
 	}
-	if mtu := config.Interface.MTU; mtu != nil {
-		s.MTU, fixed[optionMTU] = int(*mtu), true
-	}
-	return s, fixed, nil
+	return fixed, err
 }
 
 // supportedConfig returns the configuration of a profile. It fails for a setting that Docker does not support.
@@ -92,7 +81,7 @@ func supportedConfig(ctx context.Context, profile *policy.Profile, subject polic
 		return config, err
 	}
 	if err := config.BeyondDocker(); err != nil {
-		return config, fmt.Errorf("%w: Docker cannot apply the config of the profile %s: %w", ErrImpossible,
+		return config, fmt.Errorf("%w: Docker cannot apply the config of the profile %s: %w", link.ErrImpossible,
 			profile.Name, err)
 	}
 	return config, nil
@@ -106,7 +95,7 @@ func (c *composed) complete() error {
 		}
 		for _, other := range c.Subnets[:i] {
 			if other.IsAllocated() && other.Prefix.Overlaps(s.Prefix) {
-				return fmt.Errorf("%w: the subnets %s and %s overlap", ErrImpossible, other.Prefix, s.Prefix)
+				return fmt.Errorf("%w: the subnets %s and %s overlap", link.ErrImpossible, other.Prefix, s.Prefix)
 			}
 		}
 		if err := c.completeSubnet(s); err != nil {
@@ -118,7 +107,6 @@ func (c *composed) complete() error {
 		c.completeOwned()
 	}
 	problems := c.segment().Problems()
-	delete(problems, "network") // the identifier was checked before; a mere check has none
 	if !c.Outside && c.Link.Kind != link.Bridge && c.Link.Kind != link.VXLAN && len(problems) == 0 {
 		problems["gateway"] = fmt.Errorf("the machine has no address in a network of kind %s", c.Link.Kind)
 	}
@@ -129,7 +117,7 @@ func (c *composed) complete() error {
 	for _, field := range slices.Sorted(maps.Keys(problems)) {
 		texts = append(texts, field+": "+problems[field].Error())
 	}
-	return fmt.Errorf("%w: %s", ErrImpossible, strings.Join(texts, "; "))
+	return fmt.Errorf("%w: %s", link.ErrImpossible, strings.Join(texts, "; "))
 }
 
 // addGateway adds an address of the bridge if the gateways are on this machine.
@@ -152,21 +140,16 @@ func (c *composed) completeSubnet(s Subnet) error {
 	if !s.leased() {
 		if hasPools {
 			return fmt.Errorf("%w: the profile %s has pools, but %s is not from them: use --ipam-driver graft "+
-				"--ipam-opt profile=%s, or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
+				"--ipam-opt profile=%s, or --ipam-driver null", link.ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 		}
-		if found := s.overlaps(c.policy); len(found) > 0 {
-			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which is used by other networks, too: use "+
-				"--ipam-driver graft --ipam-opt pool=%s",
-				ErrImpossible, s.Prefix, found[0].prefix, found[0].pool, found[0].pool)
-		}
-		return nil
+		return s.checkOverlap(c.policy)
 	}
 	pool := c.policy.PoolOf(s.Prefix)
 	if pool == nil {
-		return fmt.Errorf("%w: no pool has the subnet %s any more", ErrImpossible, s.Prefix)
+		return fmt.Errorf("%w: no pool has the subnet %s any more", link.ErrImpossible, s.Prefix)
 	}
 	if hasPools && !slices.Contains(c.profile.Pools, pool) {
-		return fmt.Errorf("%w: %s belongs to the pool %s, which is not in the profile %s", ErrImpossible, s.Prefix, pool.Name,
+		return fmt.Errorf("%w: %s belongs to the pool %s, which is not in the profile %s", link.ErrImpossible, s.Prefix, pool.Name,
 			c.profile.Name)
 	}
 	c.subject.Pool = cmp.Or(c.subject.Pool, pool.Name)
@@ -205,7 +188,7 @@ func (c *composed) completeOwned() {
 // allocated the subnet again, which proves that the other network is gone.
 func (c *composed) conflict(other networkRow) (forgotten bool, err error) {
 	if resource := exclusiveResource(c.Link, other.Link); resource != "" {
-		return false, fmt.Errorf("%w: the network %s has the %s already", ErrImpossible, short(other.ID), resource)
+		return false, fmt.Errorf("%w: the network %s has the %s already", link.ErrImpossible, short(other.ID), resource)
 	}
 	sameSegment := c.Link.Parent != "" && onSameBase(c.Link, other.Link)
 	for _, s := range c.Subnets {
@@ -214,10 +197,10 @@ func (c *composed) conflict(other networkRow) (forgotten bool, err error) {
 				continue
 			}
 			if s.Space == o.Space && s.exclusive() {
-				return true, fmt.Errorf("%w: %s overlaps %s of the network %s", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
+				return true, fmt.Errorf("%w: %s overlaps %s of the network %s", link.ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
 			}
 			if sameSegment && (!s.leased() || !o.leased()) {
-				return false, fmt.Errorf("%w: %s overlaps %s of the network %s, which is on the same segment", ErrImpossible,
+				return false, fmt.Errorf("%w: %s overlaps %s of the network %s, which is on the same segment", link.ErrImpossible,
 					s.Prefix, o.Prefix, short(other.ID))
 			}
 		}
@@ -225,7 +208,7 @@ func (c *composed) conflict(other networkRow) (forgotten bool, err error) {
 	for _, gateway := range c.Gateways {
 		for _, others := range other.Gateways {
 			if gateway.Overlaps(others) && !gateway.Addr().IsLinkLocalUnicast() {
-				return false, fmt.Errorf("%w: the bridge of the network %s has %s already", ErrImpossible, short(other.ID), others)
+				return false, fmt.Errorf("%w: the bridge of the network %s has %s already", link.ErrImpossible, short(other.ID), others)
 			}
 		}
 	}

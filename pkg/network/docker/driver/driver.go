@@ -27,14 +27,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// The errors of this package, in addition to those of package network.
+// The errors of this package, in addition to link.ErrImpossible and those of package network.
 var (
 	// ErrUnknownNetwork means that no network has the identifier.
 	ErrUnknownNetwork = errors.New("unknown network")
 	// ErrUnknownEndpoint means that no endpoint has the identifier.
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
-	// ErrImpossible means that a request is not possible and must not be retried.
-	ErrImpossible = link.ErrImpossible
 )
 
 // Kernel changes links; link.Kernel implements it and documents the errors. All methods are idempotent and have a time
@@ -55,8 +53,6 @@ type Leases interface {
 	Find(
 		ctx context.Context, space string, subnet netip.Prefix, address netip.Addr,
 	) (network.Allocation, *policy.Pool, error)
-	// Describe sets the holder of an allocation. It fails if the ledger does.
-	Describe(ctx context.Context, owner network.Owner, of network.Holder) error
 	// Sweep releases addresses that have been unused for a grace period. It returns the errors of all leases.
 	Sweep(ctx context.Context) error
 }

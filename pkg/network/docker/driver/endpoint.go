@@ -13,27 +13,27 @@ import (
 	"strconv"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 // CreateEndpoint creates an endpoint and selects everything that the request omits: addresses if no IPAM driver
 // allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back. It fails
-// with ErrImpossible for a wrong request, or with the error of the ledger or the kernel.
+// with link.ErrImpossible for a wrong request, or with the error of the ledger or the kernel.
 func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (made Endpoint, err error) {
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
 	}
 	err = d.withEndpoint(ctx, e.Network, e.ID, func(n networkRow, row endpointRow) error {
-		if err := n.exists(e.Network); err != nil {
+		switch {
+		case n.State != ready:
+			return n.exists(e.Network)
+		case row.State == ready && row.Sandbox != "":
+			made = row.Endpoint
+			return nil
+		case row.State == ready:
+			made, err = d.storePort(ctx, n, row)
 			return err
-		}
-		switch row.State {
-		case ready:
-			made, err = row.Endpoint, nil
-			if row.Sandbox == "" {
-				made, err = d.storePort(ctx, n, row)
-			}
-			return err
-		case making, removing: // its creation or removal was interrupted
+		case row.State != "":
 			if err := d.removeEndpoint(ctx, n, row); err != nil {
 				return err
 			}
@@ -58,15 +58,10 @@ func (d *Driver) storePort(ctx context.Context, n networkRow, row endpointRow) (
 
 // create creates an endpoint without a row.
 func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
-	p.State, p.Since, p.Boot = making, d.options.Clock.Now(), d.options.Boot
+	p.State, p.Since, p.Boot = unfinished, d.options.Clock.Now(), d.options.Boot
 	err := d.reserve(ctx, p)
 	if err != nil {
 		return Endpoint{}, err
-	}
-	for _, g := range p.grants { // the holder is informational
-		if err := d.options.Leases.Describe(ctx, g.Owner, holderOf(p.Endpoint)); err != nil {
-			d.options.Report(fmt.Errorf("describing the holder of the resources of %s: %w", g.Owner, err))
-		}
 	}
 	if p.Owned {
 		if err = p.allocate(ctx, &d.options); err == nil {
@@ -103,26 +98,21 @@ func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	}
 }
 
-// putUnlessUsed writes a row unless conflictingEndpoint returns another endpoint. Concurrent calls are serialized.
+// putUnlessUsed writes the row of an endpoint, unless another endpoint has an address, the MAC address or the VLAN of it.
+// Then it returns that endpoint and the name of the resource. Concurrent calls are serialized.
 func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
 	d.reserving.Lock()
 	defer d.reserving.Unlock()
-	if other, resource, err = d.conflictingEndpoint(ctx, row); err == nil && resource == "" {
-		err = d.endpoints.Put(ctx, row.key(), row)
-	}
-	return other, resource, err
-}
-
-// conflictingEndpoint returns another endpoint with an address, the MAC address or the VLAN of an endpoint, and the name of the shared
-// resource. The name is "" if there is none.
-func (d *Driver) conflictingEndpoint(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
 	rows, err := d.endpoints.Rows(ctx)
+	if err != nil {
+		return other, "", err
+	}
 	for key, other := range rows {
-		if resource := row.shares(other); err == nil && resource != "" && key != row.key() {
+		if resource := row.shares(other); resource != "" && key != row.key() {
 			return other, resource, nil
 		}
 	}
-	return other, "", err
+	return other, "", d.endpoints.Put(ctx, row.key(), row)
 }
 
 // shares returns the name of an exclusive resource that both endpoints have, or "".
@@ -134,10 +124,8 @@ func (r endpointRow) shares(other endpointRow) string {
 		return ""
 	}
 	for _, address := range r.Addresses {
-		for _, others := range other.Addresses {
-			if address.Addr() == others.Addr() {
-				return "the address " + address.Addr().String() + " in network " + r.Network
-			}
+		if other.hasAddress(address.Addr()) {
+			return "the address " + address.Addr().String() + " in network " + r.Network
 		}
 	}
 	if len(r.MAC) > 0 && bytes.Equal(r.MAC, other.MAC) {
@@ -193,7 +181,7 @@ func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 // returns the same. It fails without a sandbox, or for an unknown endpoint.
 func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (joined Endpoint, of Network, err error) {
 	if sandbox == "" {
-		return Endpoint{}, Network{}, fmt.Errorf("%w: the request names no sandbox", ErrImpossible)
+		return Endpoint{}, Network{}, fmt.Errorf("%w: the request names no sandbox", link.ErrImpossible)
 	}
 	err = d.withEndpoint(ctx, network, id, func(n networkRow, row endpointRow) error {
 		if err := cmp.Or(n.exists(network), row.exists(id)); err != nil {

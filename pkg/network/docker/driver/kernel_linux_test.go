@@ -145,7 +145,7 @@ func (h *host) here() []link.Kind {
 			continue
 		}
 		err := h.CreateNetwork(h.t.Context(), kinds()[kind])
-		h.fails(err, driver.ErrImpossible, string(kind))
+		h.fails(err, link.ErrImpossible, string(kind))
 		h.same("rows without "+string(kind), nil, h.rows())
 		h.same("links without "+string(kind), nil, h.links())
 	}

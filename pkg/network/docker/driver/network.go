@@ -17,21 +17,20 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// Check returns the network that the options describe. It fails with ErrImpossible for options that contradict each
-// other or the profile.
+// Check returns the network that the options describe. It fails with link.ErrImpossible for options that contradict each
+// other or the profile, and with policy.ErrDenied if a rule denies the network.
 func (d *Driver) Check(ctx context.Context, n Network) (Network, error) {
-	c, err := d.checked(ctx, n)
+	c, err := d.check(ctx, n)
 	if err != nil {
 		return Network{}, err
 	}
 	return c.Network, nil
 }
 
-// checked composes a network and checks its subnets and rules.
-func (d *Driver) checked(ctx context.Context, n Network) (*composed, error) {
+// check composes a network and checks its subnets and rules.
+func (d *Driver) check(ctx context.Context, n Network) (*composed, error) {
 	c, err := d.options.compose(ctx, n)
 	if err == nil {
 		err = c.complete()
@@ -67,15 +66,15 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 		return err
 	}
 	return d.withNetwork(ctx, n.ID, func(row networkRow) error {
-		switch row.State {
-		case ready:
+		if row.State == ready {
 			return d.ensureNetwork(ctx, row)
-		case making, removing: // its creation or removal was interrupted
+		}
+		if row.State != "" { // its creation or removal was interrupted
 			if err := d.removeNetwork(ctx, row); err != nil {
 				return err
 			}
 		}
-		c, err := d.checked(ctx, n)
+		c, err := d.check(ctx, n)
 		if err == nil {
 			err = d.removeForgotten(ctx, c)
 		}
@@ -88,7 +87,7 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 
 // makeNetwork writes the row of a new network and makes its links.
 func (d *Driver) makeNetwork(ctx context.Context, row networkRow) error {
-	row.State, row.Since = making, d.options.Clock.Now()
+	row.State, row.Since = unfinished, d.options.Clock.Now()
 	if err := d.networks.Put(ctx, row.ID, row); err != nil {
 		return err
 	}
@@ -202,71 +201,65 @@ func (d *Driver) HasNetwork(
 	if err != nil {
 		return false, false, err
 	}
+	endpoints, err := d.endpoints.Rows(ctx)
 	for _, n := range networks {
 		for _, s := range n.Subnets {
 			if s.Space != space || s.Prefix != subnet {
 				continue
 			}
 			there = there || n.ID == network && n.State == ready
-			candidate := Endpoint{Network: n.ID, Addresses: []netip.Prefix{netip.PrefixFrom(address, 0)}}
-			_, used, err := d.conflictingEndpoint(ctx, endpointRow{Endpoint: candidate})
-			if err != nil {
-				return false, false, err
-			}
-			has = has || used != "" || s.Gateway == address || slices.Contains(slices.Collect(maps.Values(s.Auxiliary)), address)
-		}
-	}
-	return there, has, nil
-}
-
-// overlaps returns the overlaps of a policy with the networks.
-func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) (all []overlap, err error) {
-	networks, err := d.networks.Rows(ctx)
-	for _, id := range slices.Sorted(maps.Keys(networks)) {
-		for _, s := range networks[id].Subnets {
-			for _, o := range s.overlaps(p) {
-				o.network = short(id)
-				all = append(all, o)
+			has = has || s.Gateway == address || slices.Contains(slices.Collect(maps.Values(s.Auxiliary)), address)
+			for _, e := range endpoints {
+				has = has || e.Network == n.ID && e.hasAddress(address)
 			}
 		}
 	}
-	return all, err
+	return there, has, err
 }
 
 // CheckPool returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
 // an existing network. It wraps network.ErrUnavailable, because the condition ends with the network, or with
 // another subnet of the pool.
 func (d *Driver) CheckPool(ctx context.Context, pool string) error {
-	found, err := d.overlaps(ctx, d.options.Policy())
-	for _, o := range found {
-		if o.pool == pool {
-			return fmt.Errorf("%w: the pool %s is not used while its %s overlaps %s of Docker's network %s, whose addresses "+
-				"another IPAM driver allocates: change the subnet of the pool, or remove the network", network.ErrUnavailable, pool,
-				o.prefix, o.subnet, o.network)
+	of := d.options.Policy().Pool(pool)
+	networks, err := d.networks.Rows(ctx)
+	if err != nil || of == nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		for _, s := range networks[id].Subnets {
+			if prefix, overlaps := s.overlap(of); overlaps {
+				return fmt.Errorf("%w: the pool %s is not used while its %s overlaps %s of Docker's network %s, whose addresses "+
+					"another IPAM driver allocates: change the subnet of the pool, or remove the network", network.ErrUnavailable, pool,
+					prefix, s.Prefix, short(id))
+			}
 		}
 	}
-	return err
+	return nil
 }
 
-// reportOverlaps reports each overlap that a change of the profiles has caused once.
-func (d *Driver) reportOverlaps(ctx context.Context) error {
-	found, err := d.overlaps(ctx, d.options.Policy())
-	for _, o := range found {
-		d.reportOnce(fmt.Errorf("addresses could be allocated twice: %s; these networks get no more endpoints, and these "+
-			"pools allocate no addresses: change the subnet of the pool, or remove the network", o))
+// reportDisabledPools reports once that a change of the profiles has disabled a pool. It fails if the ledger does.
+func (d *Driver) reportDisabledPools(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(d.options.Policy().Pools)) {
+		err := d.CheckPool(ctx, name)
+		if errors.Is(err, network.ErrUnavailable) {
+			d.reportOnce(err)
+		} else if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // Discovered records that a machine joined or left. All other machines are peers of each vxlan; this machine's
 // address is the local end if the network has none. The record is persistent, because Docker does not repeat
 // it: a plugin that is loaded after the machine joined a Swarm learns only about this machine. Therefore a new
 // address of this machine replaces the old one, but other machines stay. A superfluous peer costs a few
-// packets; a missing one breaks connections. It fails with ErrImpossible for an address that no machine has.
+// packets; a missing one breaks connections. It fails with link.ErrImpossible for an address that no machine has.
 func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone bool) error {
 	node = node.Unmap()
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
-		return fmt.Errorf("%w: it is not an address of a machine", ErrImpossible)
+		return fmt.Errorf("%w: it is not an address of a machine", link.ErrImpossible)
 	}
 	return d.locked(ctx, []claim{allNetworks}, func() error {
 		if err := d.storeNode(ctx, node.String(), self, gone); err != nil {

@@ -21,12 +21,11 @@ import (
 )
 
 const (
-	optionKind    = "kind"
 	optionMTU     = "mtu"
 	optionVNI     = "vni"
 	optionGateway = "gateway"
-	// gatewayOutside is a value of the option gateway.
-	gatewayOutside = "outside"
+	// The values of the option gateway.
+	gatewayMachine, gatewayOutside = "machine", "outside"
 )
 
 // synonyms maps options of Docker's own drivers to ours.
@@ -34,17 +33,9 @@ var synonyms = map[string]string{
 	ipam.OwnOptions + "network.driver.mtu": optionMTU, ipam.OwnOptions + "network.container_iface_prefix": "prefix",
 }
 
-// settings are the settings of options, of a profile, or of both.
-type settings struct {
-	link.Spec
-	Gateway  string
-	Isolated bool
-	Prefix   string
-}
-
 // option describes an option of networks.
 type option struct {
-	field func(*settings) any
+	field func(*composed) any
 	// least and most limit a number.
 	least, most int
 	// check validates a text. It may be nil.
@@ -53,18 +44,18 @@ type option struct {
 
 // networkOptions has all options of networks except the profile.
 var networkOptions = map[string]option{
-	optionKind:    {field: func(s *settings) any { return &s.Kind }},
-	"parent":      {field: func(s *settings) any { return &s.Parent }},
-	"vlan":        {field: func(s *settings) any { return &s.VLAN }, least: 1, most: link.MaxVLAN},
-	"mode":        {field: func(s *settings) any { return &s.Mode }},
-	optionMTU:     {field: func(s *settings) any { return &s.MTU }, least: link.MinMTU, most: link.MaxMTU},
-	optionVNI:     {field: func(s *settings) any { return &s.VNI }, least: 1, most: link.MaxVNI},
-	"port":        {field: func(s *settings) any { return &s.Port }, least: 1, most: 65535},
-	"local":       {field: func(s *settings) any { return &s.Local }},
-	"peers":       {field: func(s *settings) any { return &s.Peers }},
-	optionGateway: {field: func(s *settings) any { return &s.Gateway }, check: oneOf("machine", gatewayOutside)},
-	"isolated":    {field: func(s *settings) any { return &s.Isolated }, check: oneOf("true", "false")},
-	"prefix": {field: func(s *settings) any { return &s.Prefix }, check: func(text string) error {
+	"kind":        {field: func(c *composed) any { return &c.Link.Kind }},
+	"parent":      {field: func(c *composed) any { return &c.Link.Parent }},
+	"vlan":        {field: func(c *composed) any { return &c.Link.VLAN }, least: 1, most: link.MaxVLAN},
+	"mode":        {field: func(c *composed) any { return &c.Link.Mode }},
+	optionMTU:     {field: func(c *composed) any { return &c.Link.MTU }, least: link.MinMTU, most: link.MaxMTU},
+	optionVNI:     {field: func(c *composed) any { return &c.Link.VNI }, least: 1, most: link.MaxVNI},
+	"port":        {field: func(c *composed) any { return &c.Link.Port }, least: 1, most: 65535},
+	"local":       {field: func(c *composed) any { return &c.Link.Local }},
+	"peers":       {field: func(c *composed) any { return &c.Link.Peers }},
+	optionGateway: {field: func(c *composed) any { return &c.gateway }, check: oneOf(gatewayMachine, gatewayOutside)},
+	"isolated":    {field: func(c *composed) any { return &c.Isolated }, check: oneOf("true", "false")},
+	"prefix": {field: func(c *composed) any { return &c.Prefix }, check: func(text string) error {
 		if !policy.IsInterfacePrefix(text) {
 			return errors.New("must be 1 to 12 letters, digits, _, - and ., and begin with a letter")
 		}
@@ -83,13 +74,13 @@ func oneOf(words ...string) func(string) error {
 }
 
 // set parses the option's value.
-func (o option) set(s *settings, text string) (err error) {
+func (o option) set(c *composed, text string) (err error) {
 	if o.check != nil {
 		if err := o.check(text); err != nil {
 			return err
 		}
 	}
-	switch to := o.field(s).(type) {
+	switch to := o.field(c).(type) {
 	case *string:
 		*to = text
 	case *link.Kind:
@@ -113,7 +104,7 @@ func (o option) set(s *settings, text string) (err error) {
 }
 
 // text returns the option's value.
-func (o option) text(s *settings) string { return fmt.Sprint(reflect.ValueOf(o.field(s)).Elem()) }
+func (o option) text(c *composed) string { return fmt.Sprint(reflect.ValueOf(o.field(c)).Elem()) }
 
 // number parses a whole number in a range.
 func number[T int | uint16 | uint32](to *T, text string, least, most int) error {
@@ -148,36 +139,36 @@ func parseAddresses(text string) ([]netip.Addr, error) {
 	return all, nil
 }
 
-// apply sets the user's options of a network. Those that are fixed must not contradict the profile.
-func (s *settings) apply(options map[string]string, profile string, fixed map[string]bool) error {
+// applyOptions sets the user's options. Those that are fixed must not contradict the profile. It returns all errors.
+func (c *composed) applyOptions(fixed map[string]bool) error {
 	ours := map[string]string{}
-	for name, text := range options {
-		if own := synonyms[name]; own != "" && options[own] == "" {
+	for name, text := range c.Options {
+		if own := synonyms[name]; own != "" && c.Options[own] == "" {
 			ours[own] = text
 		} else if name != ipam.OptionProfile && !strings.HasPrefix(name, ipam.OwnOptions) {
 			ours[name] = text
 		}
 	}
-	names := slices.Sorted(maps.Keys(networkOptions))
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
 		o, known := networkOptions[name]
 		if !known {
-			all := slices.Sorted(slices.Values(append(names, ipam.OptionProfile)))
+			all := append(slices.Collect(maps.Keys(networkOptions)), ipam.OptionProfile)
+			slices.Sort(all)
 			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name),
 				source.Suggest(name, all), strings.Join(all, ", ")))
 			continue
 		}
-		was := o.text(s)
-		if err := o.set(s, ours[name]); err != nil {
+		was := o.text(c)
+		if err := o.set(c, ours[name]); err != nil {
 			problems = append(problems, "the option "+name+" "+err.Error())
-		} else if is := o.text(s); fixed[name] && was != is {
+		} else if is := o.text(c); fixed[name] && was != is {
 			problems = append(problems, fmt.Sprintf("the option %s=%s contradicts the profile %s, which says %s", name,
-				printable(is), profile, was))
+				printable(is), c.Profile, was))
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("%w: %s", ErrImpossible, strings.Join(problems, "; "))
+		return fmt.Errorf("%w: %s", link.ErrImpossible, strings.Join(problems, "; "))
 	}
 	return nil
 }

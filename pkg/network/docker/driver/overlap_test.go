@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -38,7 +38,7 @@ func TestOverlap(t *testing.T) {
 	w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
 	w.create(spaced("leased", "graft-local", "10.81.0.0/29", ""))
 	w.create(bare("bare"))
-	const first = "the subnet 172.30.9.0/24 of the network net overlaps 172.30.9.128/25 of the pool new"
+	const first = "the pool new is not used while its 172.30.9.128/25 overlaps 172.30.9.0/24 of Docker's network net"
 	w.reports = nil
 	w.policy = w.pools("beside 172.30.8.0/24", "spare 10.81.0.0/29")
 	w.must(w.Reconcile(t.Context()))
@@ -53,7 +53,7 @@ func TestOverlap(t *testing.T) {
 		t.Errorf("reported after a change of the profiles: %q", w.reports)
 	}
 	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "one", "172.30.9.2/24"))
-	w.fails(err, driver.ErrImpossible, "172.30.9.0/24 of the network overlaps 172.30.9.128/25 of the pool new now")
+	w.fails(err, link.ErrImpossible, "172.30.9.0/24 overlaps 172.30.9.128/25 of the pool new, which is used by other networks, too")
 	w.policy = w.pools("beside 172.30.8.0/24")
 	w.attach(endpoint("net", "one", "172.30.9.2/24"))
 }

@@ -33,9 +33,9 @@ type plan struct {
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
-	// wanted has the addresses that the user requests for the endpoint itself, routes the additional routes.
-	wanted []netip.Addr
-	routes []network.Route
+	// wanted has the addresses that the user requests for the endpoint itself, wantedRoutes the additional routes.
+	wanted       []netip.Addr
+	wantedRoutes []network.Route
 	// grants are the allocations of its addresses.
 	grants []poolAllocation
 }
@@ -49,14 +49,13 @@ type poolAllocation struct {
 // plan plans an endpoint. It changes nothing. An endpoint that owns its addresses is completed when it has them.
 func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
 	p := &plan{network: n, policy: o.Policy()}
-	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, Name: e.Name,
-		Options: e.Options}
+	p.Endpoint = e
 	if n.Link.Kind == link.VLAN {
 		p.VLAN, p.Trunk = n.Link.VLAN, n.Link.Parent
 	}
 	if n.Profile != "" {
 		if p.profile = p.policy.Profile(n.Profile); p.profile == nil {
-			return nil, fmt.Errorf("%w: the profile %q of the network does not exist any more", ErrImpossible, n.Profile)
+			return nil, fmt.Errorf("%w: the profile %q of the network does not exist any more", link.ErrImpossible, n.Profile)
 		}
 	}
 	if err := p.readOptions(); err != nil {
@@ -65,11 +64,9 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 	if err := p.checkRequest(); err != nil {
 		return nil, err
 	}
-	options := maps.Clone(n.Options) // the endpoint's override the network's
-	if options == nil {
-		options = map[string]string{}
-	}
-	maps.Copy(options, e.Options)
+	options := map[string]string{}
+	maps.Copy(options, n.Options)
+	maps.Copy(options, e.Options) // which override those of the network
 	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: o.Node, Network: n.ID, Options: options,
 		Addresses: p.wanted}
 	for _, address := range e.Addresses {
@@ -80,7 +77,7 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 	}
 	if len(p.wanted) > 0 {
 		return nil, fmt.Errorf("%w: the option address is for networks with --ipam-driver null whose profile has pools",
-			ErrImpossible)
+			link.ErrImpossible)
 	}
 	return p, p.followLeases(ctx, o.Leases)
 }
@@ -102,17 +99,17 @@ func (p *plan) readOptions() error {
 				err = errors.New("must be at most one of each family")
 			}
 		case name == "routes":
-			p.routes, err = parseRoutes(text)
+			p.wantedRoutes, err = parseRoutes(text)
 		case name == "vlan" && (p.Trunk == "" || p.network.Link.VLAN != 0):
 			err = errors.New("is for networks of kind vlan that have no VLAN themselves")
 		case name == "vlan":
 			err = number(&p.VLAN, text, 1, link.MaxVLAN)
 		default:
-			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", ErrImpossible, printable(name),
+			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", link.ErrImpossible, printable(name),
 				source.Suggest(name, known), strings.Join(known, ", "))
 		}
 		if err != nil {
-			return fmt.Errorf("%w: the option %s %w", ErrImpossible, name, err)
+			return fmt.Errorf("%w: the option %s %w", link.ErrImpossible, name, err)
 		}
 	}
 	return nil
@@ -122,19 +119,17 @@ func (p *plan) readOptions() error {
 func (p *plan) checkRequest() error {
 	for i, address := range p.Addresses {
 		if !address.IsValid() || address.Addr().Zone() != "" || address.Addr().Is4In6() {
-			return fmt.Errorf("%w: it is not an address of an interface", ErrImpossible)
+			return fmt.Errorf("%w: it is not an address of an interface", link.ErrImpossible)
 		}
 		if slices.ContainsFunc(p.Addresses[:i],
 			func(o netip.Prefix) bool { return o.Addr().BitLen() == address.Addr().BitLen() }) {
-			return fmt.Errorf("%w: an endpoint has at most one address of each family", ErrImpossible)
+			return fmt.Errorf("%w: an endpoint has at most one address of each family", link.ErrImpossible)
 		}
 		if err := p.network.checkAddress(address.Addr()); err != nil {
 			return err
 		}
-		s := p.network.subnet(address.Addr())
-		if found := s.overlaps(p.policy); len(found) > 0 {
-			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s now, which allocates its addresses "+
-				"to other networks, too: create the network again", ErrImpossible, s.Prefix, found[0].prefix, found[0].pool)
+		if err := p.network.subnet(address.Addr()).checkOverlap(p.policy); err != nil {
+			return err
 		}
 	}
 	if len(p.MAC) == 0 {
@@ -142,10 +137,10 @@ func (p *plan) checkRequest() error {
 	}
 	if p.sharesMAC() {
 		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: remove the requested one",
-			ErrImpossible)
+			link.ErrImpossible)
 	}
 	if err := link.MACProblem(p.MAC); err != nil {
-		return fmt.Errorf("%w: %w", ErrImpossible, err)
+		return fmt.Errorf("%w: %w", link.ErrImpossible, err)
 	}
 	return nil
 }
@@ -163,7 +158,7 @@ func (r networkRow) subnet(address netip.Addr) Subnet {
 // checkAddress returns an error if an endpoint cannot have the address.
 func (r networkRow) checkAddress(address netip.Addr) error {
 	if slices.ContainsFunc(r.Subnets, Subnet.IsAllocated) && !r.subnet(address).IsAllocated() {
-		return fmt.Errorf("%w: %s is in no subnet of the network", ErrImpossible, address)
+		return fmt.Errorf("%w: %s is in no subnet of the network", link.ErrImpossible, address)
 	}
 	for _, s := range r.Subnets {
 		if s.Gateway == address {
@@ -183,47 +178,42 @@ func (r networkRow) checkAddress(address netip.Addr) error {
 
 // followLeases derives the settings from the endpoint's addresses. Those from Graft's pools have allocations.
 func (p *plan) followLeases(ctx context.Context, leases Leases) error {
-	var ways paths
 	for _, address := range p.Addresses {
 		s := p.network.subnet(address.Addr())
 		if s.leased() {
 			allocation, pool, err := leases.Find(ctx, s.Space, s.Prefix, address.Addr())
 			if errors.Is(err, network.ErrNotHeld) {
-				return fmt.Errorf("%w: the IPAM driver has not allocated %s, or it was released", ErrImpossible, address.Addr())
+				return fmt.Errorf("%w: the IPAM driver has not allocated %s, or it was released", link.ErrImpossible, address.Addr())
 			}
 			if err != nil {
 				return err
 			}
 			p.grants = append(p.grants, poolAllocation{allocation, pool})
-			if p.subject.Pool == "" {
-				p.subject.Pool = allocation.Pool
-			}
+			p.subject.Pool = cmp.Or(p.subject.Pool, allocation.Pool)
 		}
-		ways.addGateway(s.Gateway)
+		p.addGateway(s.Gateway)
 	}
 	if err := p.policy.Permit(ctx, p.subject); err != nil {
 		return err
 	}
-	return p.complete(ctx, ways)
+	return p.complete(ctx)
 }
 
 // complete fills in MAC address, VLAN, routes and gateways.
-func (p *plan) complete(ctx context.Context, ways paths) error {
+func (p *plan) complete(ctx context.Context) error {
 	if err := cmp.Or(p.setHardware(), p.setVLAN()); err != nil {
 		return err
 	}
-	for _, route := range p.routes {
-		ways.addRoute(route)
+	for _, route := range p.wantedRoutes {
+		p.addRoute(route)
 	}
 	if p.profile != nil {
 		config, err := supportedConfig(ctx, p.profile, p.subject)
 		if err != nil {
 			return err
 		}
-		if p.Name == "" {
-			p.Name = config.Interface.Name
-		}
-		ways.addRoutes(config.Routes, 0)
+		p.Name = cmp.Or(p.Name, config.Interface.Name)
+		p.addRoutes(config.Routes, 0)
 	}
 	for _, g := range p.grants {
 		if g.pool == nil {
@@ -231,16 +221,15 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 		}
 		config := g.pool.Config(g.Allocation)
 		for _, address := range g.Addresses {
-			ways.addRoutes(config.Routes, address.BitLen())
+			p.addRoutes(config.Routes, address.BitLen())
 			for _, gateway := range g.pool.Gateways {
 				if gateway.BitLen() == address.BitLen() {
-					ways.addGateway(gateway)
+					p.addGateway(gateway)
 				}
 			}
 		}
 	}
-	ways.restrict(p.network.Network, p.Addresses)
-	p.Routes, p.Gateways = ways.routes, ways.gateways
+	p.restrictRoutes()
 	return nil
 }
 
@@ -252,7 +241,7 @@ func (p *plan) setHardware() error {
 		by := g.Binding.MAC
 		if len(by) > 0 && len(bound) > 0 && !bytes.Equal(by, bound) {
 			return fmt.Errorf("%w: the cloud has bound the addresses to two MAC addresses, %s and %s: one profile with "+
-				"both families and --ipam-driver null asks for one", ErrImpossible, bound, by)
+				"both families and --ipam-driver null asks for one", link.ErrImpossible, bound, by)
 		}
 		if len(by) > 0 {
 			bound = by
@@ -265,9 +254,9 @@ func (p *plan) setHardware() error {
 	switch {
 	case len(bound) > 0 && p.sharesMAC():
 		return fmt.Errorf("%w: the cloud chose the MAC address %s, but all endpoints of an ipvlan have that of "+
-			"their parent", ErrImpossible, bound)
+			"their parent", link.ErrImpossible, bound)
 	case len(bound) > 0 && len(asked) > 0 && !bytes.Equal(asked, bound):
-		return fmt.Errorf("%w: the MAC address %s is requested, but the cloud chose %s", ErrImpossible, asked, bound)
+		return fmt.Errorf("%w: the MAC address %s is requested, but the cloud chose %s", link.ErrImpossible, asked, bound)
 	case len(bound) > 0:
 		p.MAC = bound
 	case isParents:
@@ -288,7 +277,7 @@ func (p *plan) setVLAN() error {
 	}
 	if p.VLAN == 0 {
 		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan "+
-			"of each endpoint", ErrImpossible)
+			"of each endpoint", link.ErrImpossible)
 	}
 	return nil
 }
@@ -328,7 +317,7 @@ func (p *plan) allocate(ctx context.Context, o *Options) error {
 			}
 			p.Addresses = append(p.Addresses, address)
 		}
-		return p.complete(ctx, paths{})
+		return p.complete(ctx)
 	}
 	if len(exhausted) == 0 {
 		return fmt.Errorf("%w: no pool of the profile %s has %s", network.ErrOutside, p.profile.Name,
@@ -357,9 +346,9 @@ func (p *plan) allocateFrom(ctx context.Context, o *Options, pool *policy.Pool) 
 	}
 	r := service.Request{
 		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
-		Holder: holderOf(p.Endpoint), PreviousOwner: ownerPrefix(p.Endpoint.Network),
+		Holder:        network.Holder{Kind: "Endpoint", Name: p.ID, Device: link.InterfaceName(p.ID), Node: o.Node},
+		PreviousOwner: ownerPrefix(p.Network), // a restarted container has a new endpoint
 	}
-	r.Holder.Node = o.Node
 	if p.Trunk != "" && p.VLAN == 0 {
 		r.Trunk = network.Trunk{Node: o.Node}
 	}
@@ -370,12 +359,7 @@ func (p *plan) allocateFrom(ctx context.Context, o *Options, pool *policy.Pool) 
 	return got, nil
 }
 
-// holderOf returns the holder for an endpoint in the ledger.
-func holderOf(e Endpoint) network.Holder {
-	return network.Holder{Kind: "Endpoint", Name: e.ID, Device: link.InterfaceName(e.ID)}
-}
-
-// ownerPrefix returns the common prefix of the owners in a network. A restarted container has a new endpoint.
+// ownerPrefix returns the common prefix of the owners in a network.
 func ownerPrefix(id string) string { return "endpoint/" + id + "/" }
 
 // ownerOf returns the owner of addresses that are allocated for the endpoint itself.

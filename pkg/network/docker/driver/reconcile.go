@@ -30,14 +30,11 @@ const (
 // Recover prepares the driver before its first request: it reconciles. It fails only if the rows cannot be read. Errors
 // of the kernel are reported and retried later.
 func (d *Driver) Recover(ctx context.Context) error {
-	errs, err := d.reconcile(ctx)
-	if err != nil {
+	if _, err := d.Usage(ctx); err != nil {
 		return err
 	}
-	for _, err := range errs {
-		if err != nil {
-			d.options.Report(err)
-		}
+	if err := d.Reconcile(ctx); err != nil {
+		d.options.Report(err)
 	}
 	return ctx.Err()
 }
@@ -61,19 +58,13 @@ func (d *Driver) Run(ctx context.Context) {
 // Reconcile makes the kernel links of this machine match the rows:
 //
 //  1. it removes links with our mark that have had no row for the grace period;
-//  2. it recreates missing or different links of each network;
-//  3. it completes endpoints that a crash or a failure left incomplete or partly removed, removes those with a container
-//     that disappeared before the grace period, or before the machine started, and repairs the ports of the rest;
-//  4. it completes networks that a crash or a failure left incomplete or partly removed.
+//  2. it recreates missing or different links of each network, and removes networks that a crash or a failure left
+//     unfinished;
+//  3. it removes endpoints that a crash or a failure left unfinished, and those with a container that disappeared before
+//     the grace period, or before the machine started, and repairs the ports of the rest.
 //
-// It continues after a failure. Links without our mark are never changed.
+// It continues after a failure and returns all errors. Links without our mark are never changed.
 func (d *Driver) Reconcile(ctx context.Context) error {
-	errs, err := d.reconcile(ctx)
-	return errors.Join(append(errs, err)...)
-}
-
-// reconcile returns the errors of rows and links, and the error of reading the rows.
-func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 	d.reconciling.Lock()
 	defer d.reconciling.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
@@ -81,15 +72,15 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 	links, listErr := d.options.Kernel.Marked(ctx)
 	networks, err := d.networks.Rows(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	endpoints, err := d.endpoints.Rows(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	add := func(err error) { errs = append(errs, err) }
+	var errs []error
 	if listErr != nil {
-		add(fmt.Errorf("listing the links with our mark: %w", listErr))
+		errs = append(errs, fmt.Errorf("listing the links with our mark: %w", listErr))
 	}
 	found := map[string]time.Time{} // replaces d.seen
 	names := map[string][]string{}
@@ -98,24 +89,16 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 			key := endpointKey(m.Network, m.Endpoint)
 			names[key] = append(names[key], m.Name)
 		}
-		add(d.reconcileLink(ctx, m, len(networks) > 0, found))
+		errs = append(errs, d.reconcileLink(ctx, m, len(networks) > 0, found))
 	}
 	for _, id := range slices.Sorted(maps.Keys(networks)) {
-		if networks[id].State == ready {
-			add(d.reconcileNetwork(ctx, id, ready))
-		}
+		errs = append(errs, d.reconcileNetwork(ctx, id))
 	}
 	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
-		add(d.reconcileEndpoint(ctx, endpoints[key], names[key], listErr == nil, found))
+		errs = append(errs, d.reconcileEndpoint(ctx, endpoints[key], names[key], listErr == nil, found))
 	}
-	for _, id := range slices.Sorted(maps.Keys(networks)) {
-		if before := networks[id].State; before != ready {
-			add(d.reconcileNetwork(ctx, id, before))
-		}
-	}
-	add(d.reportOverlaps(ctx))
 	d.seen = found
-	return errs, nil
+	return errors.Join(append(errs, d.reportDisabledPools(ctx))...)
 }
 
 // firstSeen returns when a finding was seen first, and remembers it.
@@ -190,18 +173,14 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 	return false, err
 }
 
-// reconcileNetwork makes the links of a network match, and removes one that is not ready.
-func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) error {
-	claims := networkLocks(id)
-	if before == ready {
-		claims = []claim{sharedNetworkLock(id)}
-	}
-	return d.tryLocked(ctx, claims, func() error {
-		row, _, err := d.networks.Get(ctx, id)
-		switch {
-		case err != nil || row.State != before: // a request has changed it
+// reconcileNetwork makes the links of a network match, or removes an unfinished one.
+func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
+	return d.tryLocked(ctx, networkLocks(id), func() error {
+		row, known, err := d.networks.Get(ctx, id)
+		if err != nil || !known {
 			return err
-		case before == ready:
+		}
+		if row.State == ready {
 			return d.ensureNetwork(ctx, row)
 		}
 		if err := d.removeNetwork(ctx, row); err != nil {
@@ -219,7 +198,7 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, name
 	return d.tryLocked(ctx, endpointLocks(before.Network, before.ID), func() error {
 		n, row, err := d.rows(ctx, before.Network, before.ID)
 		switch {
-		case err != nil || row.State != before.State || !row.Since.Equal(before.Since): // a request has changed it
+		case err != nil || !row.Since.Equal(before.Since): // a request has changed it
 			return err
 		case row.State != ready || listed && d.isGone(row, n.Link.Kind, names) && d.isGraceOver(row, found):
 			if err := d.removeEndpoint(ctx, n, row); err != nil {
@@ -337,8 +316,8 @@ func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 
 // removeNetwork removes a network with its endpoints. The caller holds its lock and the lock of all networks.
 func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
-	if row.State != removing {
-		row.State, row.Since = removing, d.options.Clock.Now()
+	if row.State == ready {
+		row.State, row.Since = unfinished, d.options.Clock.Now()
 		if err := d.networks.Put(ctx, row.ID, row); err != nil {
 			return err
 		}
@@ -386,7 +365,7 @@ func (d *Driver) ensurePort(ctx context.Context, n networkRow, row *endpointRow)
 // removeEndpoint removes an endpoint's links, allocation and row. The caller holds its lock or the lock of its network.
 func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointRow) error {
 	if row.State == ready {
-		row.State, row.Since = removing, d.options.Clock.Now()
+		row.State, row.Since = unfinished, d.options.Clock.Now()
 		if err := d.endpoints.Put(ctx, row.key(), row); err != nil {
 			return err
 		}

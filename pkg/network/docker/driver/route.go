@@ -47,33 +47,27 @@ func parseRoutes(text string) ([]network.Route, error) {
 	return routes, nil
 }
 
-// paths are the routes and gateways of an endpoint.
-type paths struct {
-	routes   []network.Route
-	gateways []netip.Addr
-}
-
 // addGateway adds a gateway unless there is one of its family.
-func (p *paths) addGateway(address netip.Addr) {
+func (p *plan) addGateway(address netip.Addr) {
 	same := func(other netip.Addr) bool { return other.BitLen() == address.BitLen() }
-	if address.IsValid() && !slices.ContainsFunc(p.gateways, same) {
-		p.gateways = append(p.gateways, address)
+	if address.IsValid() && !slices.ContainsFunc(p.Gateways, same) {
+		p.Gateways = append(p.Gateways, address)
 	}
 }
 
 // addRoute adds a route. A default route with a gateway sets the gateway. The first of two routes to one
 // destination counts.
-func (p *paths) addRoute(r network.Route) {
+func (p *plan) addRoute(r network.Route) {
 	if r.Destination.Bits() == 0 && r.Gateway.IsValid() {
 		p.addGateway(r.Gateway)
-	} else if !slices.ContainsFunc(p.routes,
+	} else if !slices.ContainsFunc(p.Routes,
 		func(other network.Route) bool { return other.Destination == r.Destination }) {
-		p.routes = append(p.routes, r)
+		p.Routes = append(p.Routes, r)
 	}
 }
 
 // addRoutes adds the routes of a family, or of both if bits is 0. It ignores routes with other settings.
-func (p *paths) addRoutes(routes []device.Route, bits int) {
+func (p *plan) addRoutes(routes []device.Route, bits int) {
 	for _, r := range routes {
 		route, ok := routeOf(r)
 		if ok && (bits == 0 || route.Destination.Addr().BitLen() == bits) {
@@ -82,18 +76,19 @@ func (p *paths) addRoutes(routes []device.Route, bits int) {
 	}
 }
 
-// restrict removes the routes and gateways that the network or the families of the addresses do not allow: an
+// restrictRoutes removes the routes and gateways that the network or the families of the addresses do not allow: an
 // internal network has none to the outside, and an isolated one only explicit ones. An ipvlan in an l3 mode has
 // a default route over the link instead of a gateway.
-func (p *paths) restrict(n Network, addresses []netip.Prefix) {
+func (p *plan) restrictRoutes() {
+	n := p.network.Network
 	hasFamily := func(a netip.Addr) bool {
-		return slices.ContainsFunc(addresses, func(own netip.Prefix) bool { return own.Addr().BitLen() == a.BitLen() })
+		return slices.ContainsFunc(p.Addresses, func(own netip.Prefix) bool { return own.Addr().BitLen() == a.BitLen() })
 	}
 	closed := n.Internal || n.Isolated
-	p.routes = slices.DeleteFunc(p.routes, func(r network.Route) bool {
+	p.Routes = slices.DeleteFunc(p.Routes, func(r network.Route) bool {
 		return !hasFamily(r.Destination.Addr()) || r.Destination.Bits() == 0 && closed || n.Internal && r.Gateway.IsValid()
 	})
-	p.gateways = slices.DeleteFunc(p.gateways, func(g netip.Addr) bool { return !hasFamily(g) || closed || n.isRouted() })
+	p.Gateways = slices.DeleteFunc(p.Gateways, func(g netip.Addr) bool { return !hasFamily(g) || closed || n.isRouted() })
 	for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
 		if n.isRouted() && !closed && hasFamily(any) {
 			p.addRoute(network.Route{Destination: netip.PrefixFrom(any, 0)})

@@ -15,7 +15,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
@@ -74,17 +73,15 @@ type Endpoint struct {
 	Options map[string]string `json:"options,omitempty"`
 }
 
-// state is the progress of a network or an endpoint.
+// state is the progress of a network or an endpoint. A row is written before the kernel is changed.
 type state string
 
-// The states. A row is written before the kernel is changed.
 const (
-	// making: being created and not answered yet. After a crash it is removed.
-	making state = "making"
 	// ready: complete. The links match the row, or the reconciler makes them match.
 	ready state = "ready"
-	// removing: being removed. After a crash or a failure, the removal continues.
-	removing state = "removing"
+	// unfinished: being created or removed. After a crash or a failure it is removed. Earlier versions also wrote
+	// "making".
+	unfinished state = "removing"
 )
 
 // networkRow is a stored network.
@@ -115,9 +112,9 @@ type nodeRow struct {
 	Self bool `json:"self,omitempty"`
 }
 
-// exists returns ErrUnknownNetwork if there is no network, or one that is being removed.
+// exists returns ErrUnknownNetwork if there is no complete network.
 func (r networkRow) exists(id string) error {
-	if r.State == "" || r.State == removing {
+	if r.State != ready {
 		return fmt.Errorf("%w %s", ErrUnknownNetwork, short(id))
 	}
 	return nil
@@ -136,6 +133,11 @@ func (r endpointRow) key() string { return endpointKey(r.Network, r.ID) }
 
 func endpointKey(network, id string) string { return network + "/" + id }
 
+// hasAddress reports whether an endpoint has an address.
+func (e Endpoint) hasAddress(address netip.Addr) bool {
+	return slices.ContainsFunc(e.Addresses, func(own netip.Prefix) bool { return own.Addr() == address })
+}
+
 // IsAllocated reports whether the IPAM driver allocates addresses of the subnet.
 func (s Subnet) IsAllocated() bool { return s.Prefix.Bits() > 0 }
 
@@ -147,27 +149,28 @@ func (s Subnet) exclusive() bool {
 	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
 }
 
-// overlap is a pool that overlaps a network's subnet from which another IPAM driver allocates.
-type overlap struct {
-	subnet, prefix netip.Prefix
-	network, pool  string
-}
-
-// String describes the overlap.
-func (o overlap) String() string {
-	return fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", o.subnet, o.network, o.prefix, o.pool)
-}
-
-// overlaps returns the pools of a policy that overlap the subnet, by name, if another IPAM driver allocates from it.
-func (s Subnet) overlaps(p *policy.Policy) (all []overlap) {
-	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
-		subnets := p.Pools[name].Subnets
-		i := slices.IndexFunc(subnets, func(ours ledger.Subnet) bool { return ours.Prefix.Overlaps(s.Prefix) })
-		if i >= 0 && !s.leased() && s.IsAllocated() {
-			all = append(all, overlap{subnet: s.Prefix, prefix: subnets[i].Prefix, pool: name})
+// overlap returns the subnet of a pool that overlaps this one, if another IPAM driver allocates from this one.
+func (s Subnet) overlap(pool *policy.Pool) (prefix netip.Prefix, overlaps bool) {
+	if s.leased() || !s.IsAllocated() {
+		return prefix, false
+	}
+	for _, of := range pool.Subnets {
+		if of.Prefix.Overlaps(s.Prefix) {
+			return of.Prefix, true
 		}
 	}
-	return all
+	return prefix, false
+}
+
+// checkOverlap returns an error if another IPAM driver allocates addresses of a pool from the subnet.
+func (s Subnet) checkOverlap(p *policy.Policy) error {
+	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+		if prefix, overlaps := s.overlap(p.Pools[name]); overlaps {
+			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which is used by other networks, too: use "+
+				"--ipam-driver graft --ipam-opt pool=%s", link.ErrImpossible, s.Prefix, prefix, name, name)
+		}
+	}
+	return nil
 }
 
 // ownsAddresses reports whether endpoints have allocations of their own, because no IPAM driver allocates for the
@@ -201,7 +204,7 @@ func checkIdentifier(id string) error {
 	if IsIdentifier(id) {
 		return nil
 	}
-	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible,
+	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", link.ErrImpossible,
 		link.MaxIdentifier)
 }
 

@@ -112,7 +112,6 @@ type world struct {
 
 	mutex   sync.Mutex
 	reports []string
-	holders []string
 	swept   swept
 	// dead are the sandboxes that do not exist any more.
 	dead map[string]bool
@@ -159,13 +158,6 @@ func newWorld(t *testing.T) *world {
 }
 
 func (finder) Sweep(context.Context) error { return nil }
-
-func (f finder) Describe(_ context.Context, owner network.Owner, of network.Holder) error {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.holders = append(f.holders, owner.Key+" "+of.String()+" "+of.Device)
-	return nil
-}
 
 // start starts a new process with the persistent state.
 func (w *world) start() {

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// The initial kinds of holders, until Describe sets better ones.
+// The kinds of holders.
 const (
 	kindAddress = "Network"
 	kindGateway = "Gateway"
@@ -44,7 +45,7 @@ type addressRequest struct {
 }
 
 // RequestAddress allocates an address of a lease: the requested one, or any. An address that was allocated before the
-// client's restart is returned again if its pool was requested since. Errors wrap ErrUnknown, ErrRequest,
+// client's restart is returned again if its pool was requested since. Errors wrap ErrUnknown, link.ErrImpossible,
 // policy.ErrDenied, network.ErrOutside, ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or ErrUnavailable.
 func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Addr,
 	options map[string]string) (netip.Prefix, error) {
@@ -85,7 +86,7 @@ func (l *Driver) newAddressRequest(ctx context.Context, id string, options map[s
 	if kind := options[optionType]; kind == TypeGateway {
 		w.gateway = true
 	} else if kind != "" {
-		return nil, fmt.Errorf("%w: unknown address type %q: must be %s", ErrRequest, kind, TypeGateway)
+		return nil, fmt.Errorf("%w: unknown address type %q: must be %s", link.ErrImpossible, kind, TypeGateway)
 	}
 	if w.activation, err = l.activation(ctx); err != nil {
 		return nil, err
@@ -327,14 +328,6 @@ func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, ad
 		a, err = network.Allocation{}, fmt.Errorf("%w: %s belongs to no leased pool", network.ErrNotHeld, address)
 	}
 	return a, l.options.Policy().Pool(a.Pool), err
-}
-
-// Describe sets kind, namespace, name and device of the holder of an allocation. The error wraps
-// network.ErrNotHeld.
-func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.Holder) error {
-	return l.options.Service.Describe(ctx, owner, func(h *network.Holder) {
-		h.Kind, h.Namespace, h.Name, h.Device = of.Kind, of.Namespace, of.Name, of.Device
-	})
 }
 
 // Sweep releases addresses that have been unused for the grace period: those of ended leases, which the client

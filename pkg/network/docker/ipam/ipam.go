@@ -26,6 +26,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -42,13 +43,9 @@ const (
 	GlobalSpace = "graft-global"
 )
 
-// The errors of this package, in addition to those of package network. Their texts are for users.
-var (
-	// ErrUnknown means that an identifier refers to no lease and to no possible one.
-	ErrUnknown = errors.New("the pool does not exist")
-	// ErrRequest means that a request is invalid and must not be retried.
-	ErrRequest = errors.New("not possible")
-)
+// ErrUnknown means that an identifier refers to no lease and to no possible one. Its text is for users. The other errors
+// are those of package network, and link.ErrImpossible for an invalid request.
+var ErrUnknown = errors.New("the pool does not exist")
 
 // Options configure a Driver.
 type Options struct {
@@ -218,7 +215,7 @@ func (l *Driver) space(name string) (*space, error) {
 	if i := slices.IndexFunc(l.spaces(), func(s *space) bool { return s.name == name }); i >= 0 {
 		return l.spaces()[i], nil
 	}
-	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", ErrRequest, name, LocalSpace,
+	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", link.ErrImpossible, name, LocalSpace,
 		GlobalSpace)
 }
 

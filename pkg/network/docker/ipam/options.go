@@ -15,6 +15,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -39,7 +40,7 @@ const (
 func checkOptions(options map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if name != OptionProfile && name != optionPool && name != optionType && !strings.HasPrefix(name, OwnOptions) {
-			return fmt.Errorf("%w: there is no option %q; there are %s and %s", ErrRequest, name, optionPool, OptionProfile)
+			return fmt.Errorf("%w: there is no option %q; there are %s and %s", link.ErrImpossible, name, optionPool, OptionProfile)
 		}
 	}
 	return nil
@@ -87,10 +88,10 @@ func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
 	if chosen != "" {
 		profile, err := p.Choose(chosen)
 		if err != nil {
-			return c, fmt.Errorf("%w: %w", ErrRequest, err)
+			return c, fmt.Errorf("%w: %w", link.ErrImpossible, err)
 		}
 		if len(profile.Pools) == 0 {
-			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, chosen)
+			return c, fmt.Errorf("%w: the profile %s has no pools", link.ErrImpossible, chosen)
 		}
 		pools, families, c.what = profile.Pools, profile.Families, "the profile "+chosen
 	}
@@ -98,10 +99,10 @@ func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
 		pool := p.Pool(name)
 		switch {
 		case pool == nil:
-			return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name,
+			return c, fmt.Errorf("%w: there is no pool %q; %s", link.ErrImpossible, name,
 				source.ListKnown(slices.Sorted(maps.Keys(p.Pools))))
 		case !slices.Contains(pools, pool):
-			return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, chosen)
+			return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", link.ErrImpossible, name, chosen)
 		}
 		pools, c.what = []*policy.Pool{pool}, "the pool "+name
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
@@ -60,7 +61,7 @@ var errLeased = errors.New("leased")
 
 // RequestPool leases a pool: the one with the requested subnet, or the first unleased one of the profile. A lease from
 // before the client's restart is returned again if its subnet is requested; in the global space, any lease is. Errors
-// wrap ErrRequest, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
+// wrap link.ErrImpossible, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
 func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	s, err := l.space(r.Space)
 	if err != nil {
@@ -70,7 +71,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 		return Pool{}, err
 	}
 	if r.Within.IsValid() && !r.named() {
-		return Pool{}, fmt.Errorf("%w: an --ip-range needs a --subnet", ErrRequest)
+		return Pool{}, fmt.Errorf("%w: an --ip-range needs a --subnet", link.ErrImpossible)
 	}
 	r.Subnet, r.Within = r.Subnet.Masked(), r.Within.Masked()
 	l.mutex.Lock()
@@ -81,7 +82,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	}
 	c, err := choose(l.options.Policy(), r.Options)
 	if !r.named() && err == nil && c.free {
-		err = fmt.Errorf("%w: name the addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
+		err = fmt.Errorf("%w: name the addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", link.ErrImpossible)
 	}
 	var subnets []candidate
 	if err == nil {

@@ -7,11 +7,11 @@ package link
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"runtime"
 	"slices"
 	"sync"
@@ -42,8 +42,6 @@ type Kernel struct {
 	keys keymutex.KeyMutex
 	// parents is locked for changes of VLANs of parents, which several networks share.
 	parents sync.Mutex
-	// supported has the kinds that the kernel is known to support.
-	supported sync.Map
 }
 
 // Open returns a Kernel for the network namespace of the calling thread. It fails if the namespace cannot be opened.
@@ -308,87 +306,32 @@ func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool
 // addressesNone disables automatic IPv6 addresses (IN6_ADDR_GEN_MODE_NONE).
 const addressesNone = 1
 
-// probeMark marks links for probing. No network has this name, so that the reconciler removes leftovers.
-var probeMark = Mark{Network: "probe"}
-
-// Probe returns for each kind the reason why this kernel or process does not support it, or nil. It creates one link
-// of each kind and removes it.
+// Probe returns for each kind the reason why this kernel or process does not support it, or nil. It creates no links.
 func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	faults := map[Kind]error{}
 	for _, kind := range Kinds() {
-		faults[kind] = k.do(ctx, "probe", kind, "probe", func(h session) error { return k.supports(h, kind) })
+		faults[kind] = k.do(ctx, "probe", kind, "probe", func(h session) error { return h.supports(kind) })
 	}
 	return faults
 }
 
-// supports returns the reason why the kernel lacks a kind of link. It checks the kernel again until the kernel supports
-// the kind.
-func (k *Kernel) supports(h session, kind Kind) error {
-	if _, known := k.supported.Load(kind); known {
-		return nil
-	}
-	missing := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: math.MaxInt32}} // may this process change links?
-	if err := h.LinkSetUp(missing); err != nil && !errors.Is(err, unix.ENODEV) {
-		return wrapError("changing links", "", err)
-	}
-	err := h.inTemporaryNamespace(func(h session) error { return h.try(kind) })
-	if err == nil {
-		k.supported.Store(kind, true)
-	}
-	return err
-}
-
-// inTemporaryNamespace calls f with a socket in a temporary network namespace, or with h if the process may not create
-// namespaces. The thread is locked.
-func (h session) inTemporaryNamespace(f func(session) error) error {
-	runtime.LockOSThread()
-	here, err := netns.Get()
-	if err != nil {
-		return fmt.Errorf("opening the network namespace: %w", err)
-	}
-	defer func() { _ = here.Close() }()
-	temporary, err := netns.New()
-	if err != nil {
-		runtime.UnlockOSThread()
-		return f(h)
-	}
-	defer func() { _ = temporary.Close() }()
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if back := netns.Set(here); back == nil {
-		runtime.UnlockOSThread() // otherwise the thread ends with its goroutine
-	}
-	if err != nil {
-		return fmt.Errorf("opening a netlink socket: %w", err)
-	}
-	defer handle.Close()
-	return f(session{handle})
-}
-
-// try creates and removes the links of a kind. The parent of macvlan, ipvlan and VLANs is one end of a veth pair.
-func (h session) try(kind Kind) error {
-	name := "gp" + rand.Text()[:8]
-	pair := &netlink.Veth{LinkAttrs: newAttributes(name + "v"), PeerName: name + "w"}
-	bridge := &netlink.Bridge{LinkAttrs: newAttributes(name + "b")}
+// supports returns the reason why the kernel or the process lacks a kind of link. It requests links of the needed types
+// with an invalid MAC address and parent: a kernel without the type refuses the type, and others refuse these values.
+func (h session) supports(kind Kind) error {
+	types := []string{string(kind)}
 	switch kind {
 	case Bridge:
-		return errors.Join(h.temporary(bridge, nil), h.temporary(pair, nil))
+		types = []string{"bridge", "veth"}
 	case VXLAN:
-		return errors.Join(h.temporary(bridge, nil), h.temporary(pair, nil), h.temporary(vxlan(name+"x", Spec{VNI: MaxVNI},
-			nil), nil))
+		types = []string{"bridge", "veth", "vxlan"}
 	}
-	return h.temporary(pair, func(parent netlink.Link) error {
-		return h.temporary(child(name+"c", Spec{Kind: kind}, Port{VLAN: MaxVLAN}, parent), nil)
-	})
-}
-
-// temporary creates a link, calls use, and removes the link.
-func (h session) temporary(link netlink.Link, use func(netlink.Link) error) error {
-	made, err := h.create(link)
-	if err != nil {
-		return err
+	for _, needed := range types {
+		invalid := &netlink.GenericLink{LinkAttrs: newAttributes("gpprobe"), LinkType: needed}
+		invalid.HardwareAddr, invalid.ParentIndex = net.HardwareAddr{1, 0, 0, 0, 0, 0}, math.MaxInt32
+		err := h.LinkAdd(invalid)
+		if !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.ENODEV) {
+			return wrapError("making a link of kind "+needed, needed, err)
+		}
 	}
-	if err = h.LinkSetAlias(made, probeMark.String()); err == nil && use != nil {
-		err = use(made)
-	}
-	return errors.Join(err, h.remove(made))
+	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -20,11 +19,9 @@ import (
 
 // EnsurePort makes the interface of an endpoint match, down and marked, and returns it with its MAC address, except for
 // ipvlan. If one end of a veth pair has moved into a sandbox, only this side is completed. It fails like EnsureSegment,
-// with ErrNoSegment, or with network.ErrTaken for a MAC address or VLAN in use.
+// with ErrNoSegment, or with network.ErrTaken for a MAC address or VLAN in use. Ports of the kind vlan need a VLAN, and
+// ports of ipvlan have no MAC address.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
-	if err := errors.Join(s.validate(), p.validate(s.Spec)); err != nil {
-		return Port{}, err
-	}
 	made := p
 	err := k.do(ctx, "ensure-port", s.Kind, "endpoint/"+p.Endpoint, func(h session) (err error) {
 		if s.bridged() {
@@ -47,30 +44,6 @@ func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) err
 		of := Mark{Network: s.Network, Endpoint: endpoint}
 		return errors.Join(h.removeOwn(PortName(endpoint), of), h.removeOwn(InterfaceName(endpoint), of))
 	})
-}
-
-// validate returns an error for settings that the kind of links does not support.
-func (p Port) validate(s Spec) error {
-	if len(p.MAC) > 0 {
-		if err := MACProblem(p.MAC); err != nil {
-			return fmt.Errorf("%w: %w", ErrImpossible, err)
-		}
-	}
-	switch {
-	case p.Endpoint == "":
-		return fmt.Errorf("%w: an endpoint needs an identifier", ErrImpossible)
-	case p.VLAN > MaxVLAN:
-		return fmt.Errorf("%w: %d is not a VLAN: 1 to %d", ErrImpossible, p.VLAN, MaxVLAN)
-	case s.Kind == VLAN && p.VLAN == 0 && s.VLAN == 0:
-		return fmt.Errorf("%w: neither the network nor the endpoint has a VLAN", ErrImpossible)
-	case s.Kind == VLAN && p.VLAN != 0 && s.VLAN != 0 && p.VLAN != s.VLAN:
-		return fmt.Errorf("%w: the endpoint's VLAN is %d, and the network's %d", ErrImpossible, p.VLAN, s.VLAN)
-	case s.Kind == Ipvlan && len(p.MAC) > 0:
-		return fmt.Errorf("%w: an interface of ipvlan has the MAC address of the parent; it cannot be %s", ErrImpossible,
-			p.MAC)
-	default:
-		return nil
-	}
 }
 
 // ensureVeth makes a veth pair match. One end is a port of the network's bridge.
@@ -214,12 +187,4 @@ func newAttributes(name string) netlink.LinkAttrs {
 	a := netlink.NewLinkAttrs()
 	a.Name = name
 	return a
-}
-
-// newMAC returns a random, locally administered unicast address.
-func newMAC() network.HardwareAddr {
-	mac := make(network.HardwareAddr, 6)
-	rand.Read(mac)
-	mac[0] = mac[0]&^1 | 2
-	return mac
 }

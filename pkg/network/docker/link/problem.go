@@ -6,9 +6,7 @@ package link
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -125,9 +123,6 @@ func isMachine(a netip.Addr) bool {
 // Problems returns the errors of the Spec, and those of the gateways under "gateways".
 func (s Segment) Problems() map[string]error {
 	problems := s.Spec.Problems()
-	if s.Network == "" {
-		problems["network"] = errors.New("a network needs an identifier")
-	}
 	if len(s.Gateways) > 0 && !s.bridged() {
 		problems["gateways"] = fmt.Errorf("%s has no bridge for the addresses of the gateways", s.Kind)
 		return problems
@@ -147,16 +142,6 @@ func (s Segment) Problems() map[string]error {
 		}
 	}
 	return problems
-}
-
-// validate returns all problems as one error.
-func (s Segment) validate() error {
-	var errs []error
-	problems := s.Problems()
-	for _, field := range slices.Sorted(maps.Keys(problems)) {
-		errs = append(errs, fmt.Errorf("%w: %s: %w", ErrImpossible, field, problems[field]))
-	}
-	return errors.Join(errs...)
 }
 
 // bridged reports whether the network has a bridge on this machine.

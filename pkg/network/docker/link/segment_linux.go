@@ -6,6 +6,7 @@ package link
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,12 +24,8 @@ import (
 )
 
 // EnsureSegment makes the links of a network except its endpoints match s: bridge, addresses, tunnel with its peers,
-// VLAN of the parent. It returns ErrImpossible if Problems is not empty or the kernel lacks a kind,
-// network.ErrUnavailable while the parent is missing or down, and network.ErrTaken if a needed resource is in use.
+// VLAN of the parent. s must have no Problems. It returns ErrImpossible if the kernel lacks a kind, network.ErrUnavailable while the parent is missing or down, and network.ErrTaken if a needed resource is in use.
 func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
-	if err := s.validate(); err != nil {
-		return err
-	}
 	return k.do(ctx, "ensure-segment", s.Kind, "network/"+s.Network, func(h session) error {
 		if s.hasSubinterface() {
 			if err := k.ensureSubinterface(h, s); err != nil {
@@ -40,7 +37,7 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 			return err
 		}
 		if !s.bridged() {
-			return k.supports(h, s.Kind)
+			return h.supports(s.Kind)
 		}
 		return h.ensureBridge(s, base)
 	})
@@ -196,7 +193,9 @@ func (h session) ensureBridge(s Segment, base netlink.Link) error {
 	}
 	name, of := bridgeName(s.Network), Mark{Network: s.Network}
 	made := &netlink.Bridge{LinkAttrs: newAttributes(name)}
-	made.HardwareAddr = net.HardwareAddr(newMAC()) // otherwise it takes those of its ports in turn
+	made.HardwareAddr = make(net.HardwareAddr, 6) // without an own address, it takes those of its ports in turn
+	rand.Read(made.HardwareAddr)
+	made.HardwareAddr[0] = made.HardwareAddr[0]&^1 | 2 // locally administered, unicast
 	bridge, err := h.ensure(made, of, func(netlink.Link) bool { return true })
 	if err == nil && bridge.Type() != "bridge" {
 		err = fmt.Errorf("%w: %s is not a bridge, but %s", network.ErrTaken, name, bridge.Type())
@@ -310,25 +309,20 @@ const (
 // (CVE-2020-13401). It returns ErrImpossible if they are enabled and the setting cannot be written.
 func refuseRouters(name string) error {
 	file := filepath.Join(ipv6Settings, name, "accept_ra")
-	refused := func() (bool, error) {
+	refused := func() bool {
 		text, err := os.ReadFile(file)
-		return strings.TrimSpace(string(text)) == "0" || errors.Is(err, fs.ErrNotExist), err // IPv6 may be disabled
+		return strings.TrimSpace(string(text)) == "0" || errors.Is(err, fs.ErrNotExist) // IPv6 may be disabled
 	}
-	if ok, _ := refused(); ok {
+	if refused() {
 		return nil
 	}
 	err := os.WriteFile(file, []byte("0"), 0)
-	if err != nil && os.WriteFile(filepath.Join(hostSettings, name, "accept_ra"), []byte("0"), 0) == nil {
-		if ok, _ := refused(); ok {
-			return nil
-		}
+	if err == nil || os.WriteFile(filepath.Join(hostSettings, name, "accept_ra"), []byte("0"), 0) == nil && refused() {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let "+
-			"this process write to %s (a unit of systemd: ReadWritePaths=%s), or set "+
-			"net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err, ipv6Settings, ipv6Settings)
-	}
-	return nil
+	return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let "+
+		"this process write to %s (a unit of systemd: ReadWritePaths=%s), or set "+
+		"net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err, ipv6Settings, ipv6Settings)
 }
 
 const (
