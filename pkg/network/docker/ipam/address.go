@@ -40,7 +40,7 @@ type addressRequest struct {
 	activation int
 	// lost marks an address that the client presumably never received; see checkLost.
 	lost string
-	// joined is true if the word was added to those of a shared space.
+	// joined is true if the request has added the word to the holder.
 	joined bool
 }
 
@@ -273,36 +273,26 @@ func (w *addressRequest) isRepeated(h *network.Holder) error {
 		return fmt.Errorf("%w since before the client's start, and its network was not requested again since then",
 			network.ErrTaken)
 	}
-	h.Aliases, h.UID = []string{w.word}, w.uniqueName()
+	h.Aliases, h.UID, w.joined = []string{w.word}, w.uniqueName(), true
 	return nil
 }
 
-// disclaiming limits the time for rolling back a request after its caller may have disconnected.
-const disclaiming = 10 * time.Second
+// undoing limits the time for rolling back a request after its caller may have disconnected.
+const undoing = 10 * time.Second
 
 // undo undoes a request, identified by mark, and releases the address unless other users of a shared space
-// have it.
+// have it. No other call would undo it, but the sweep releases it in the end.
 func (w *addressRequest) undo(ctx context.Context, owner network.Owner, address netip.Addr, mark string) {
-	if !w.space.shared {
-		w.reportUndone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
-		return
-	}
-	ctx = context.WithoutCancel(ctx) // no other call would undo it
-	within, cancel := context.WithTimeout(ctx, disclaiming)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
-	w.reportUndone(ctx, address, w.options.Service.Unclaim(within, owner, func(h *network.Holder) (own, over bool) {
-		if !w.joined || h.UID != mark || !slices.Contains(h.Aliases, w.word) {
+	err := w.options.Service.Unclaim(within, owner, func(h *network.Holder) (own, over bool) {
+		if h.UID != mark || !w.joined || !slices.Contains(h.Aliases, w.word) {
 			return false, false
 		}
 		h.Aliases = slices.DeleteFunc(slices.Clone(h.Aliases), func(word string) bool { return word == w.word })
 		return true, len(h.Aliases) == 0
-	}))
-}
-
-// reportUndone reports that an address which could not be bound could not be released either, unless the caller
-// disconnected: then the sweep releases it.
-func (w *addressRequest) reportUndone(ctx context.Context, address netip.Addr, err error) {
-	if err != nil && !errors.Is(err, ctx.Err()) {
+	})
+	if err != nil {
 		w.options.Report(fmt.Errorf("releasing %s, which could not be bound: %w", address, err))
 	}
 }
@@ -339,7 +329,7 @@ func (l *Driver) Sweep(ctx context.Context) error {
 	defer l.mutex.Unlock()
 	gone := map[holding]time.Time{} // replaces l.gone
 	var errs []error
-	for _, s := range l.spaces() {
+	for _, s := range l.spaces {
 		if err := l.sweep(ctx, s, gone); err != nil {
 			errs = append(errs, fmt.Errorf("searching for unused addresses: %w", err))
 		}

@@ -107,9 +107,9 @@ func (p Pool) selectionRange() netip.Prefix {
 // Driver manages this node's leases. It is safe for concurrent use.
 type Driver struct {
 	options Options
-	local   *space
-	global  *space
-	starts  *record.Table[start]
+	// spaces has the local and the global space.
+	spaces []*space
+	starts *record.Table[start]
 	// life identifies this process, and number makes its names unique; see uniqueName.
 	life   string
 	number atomic.Uint64
@@ -152,16 +152,15 @@ func New(o Options) *Driver {
 			return false, false, nil
 		}
 	}
-	local := &space{name: LocalSpace, short: "local", owners: "pool/",
-		table: record.New[Pool](o.Store, o.Node, "lease")}
+	local := &space{name: LocalSpace, short: "local", owners: "pool/", table: record.New[Pool](o.Store, o.Node, "lease")}
 	if o.Node != "" {
 		local.owners += o.Node + "/"
 	}
+	global := &space{name: GlobalSpace, short: "global", owners: "pool/", shared: true,
+		table: record.New[Pool](o.Store, "", "lease-global")}
 	return &Driver{
-		options: o,
-		local:   local,
-		global: &space{name: GlobalSpace, short: "global", owners: "pool/", shared: true,
-			table: record.New[Pool](o.Store, "", "lease-global")},
+		options:     o,
+		spaces:      []*space{local, global},
 		starts:      record.New[start](o.Store, o.Node, "lease-start"),
 		life:        o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
 		undelivered: map[string]bool{},
@@ -212,15 +211,14 @@ type space struct {
 
 // space returns the space with a name.
 func (l *Driver) space(name string) (*space, error) {
-	if i := slices.IndexFunc(l.spaces(), func(s *space) bool { return s.name == name }); i >= 0 {
-		return l.spaces()[i], nil
+	for _, s := range l.spaces {
+		if s.name == name {
+			return s, nil
+		}
 	}
 	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", link.ErrImpossible, name, LocalSpace,
 		GlobalSpace)
 }
-
-// spaces returns all spaces.
-func (l *Driver) spaces() []*space { return []*space{l.local, l.global} }
 
 // id returns the identifier of a lease: <space>/<pool>/<prefix>.
 func (s *space) id(pool string, prefix netip.Prefix) string {
@@ -239,7 +237,7 @@ func (s *space) parse(id string) (pool string, prefix netip.Prefix, ok bool) {
 
 // spaceOf returns the space of an identifier.
 func (l *Driver) spaceOf(id string) (*space, error) {
-	for _, s := range l.spaces() {
+	for _, s := range l.spaces {
 		if _, _, ok := s.parse(id); ok {
 			return s, nil
 		}

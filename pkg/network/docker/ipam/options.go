@@ -60,15 +60,6 @@ func ourOptions(options map[string]string) map[string]string {
 	return users
 }
 
-// choice is the user's selection: the candidate subnets, in order.
-type choice struct {
-	subnets []candidate
-	// free means that nothing was selected, so that a subnet must be named.
-	free bool
-	// what describes the selection in messages.
-	what string
-}
-
 // candidate is a subnet to lease, with the profile that allows it.
 type candidate struct {
 	pool    *policy.Pool
@@ -76,76 +67,70 @@ type candidate struct {
 	profile string
 }
 
-// choose returns the selection of the options.
-func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
-	chosen, name := options[OptionProfile], options[optionPool]
-	c.free = chosen == "" && name == ""
+// candidates returns the subnets that a request allows, in order, and the selection of the options for messages. It
+// fails if there is none.
+func candidates(p *policy.Policy, r PoolRequest) (subnets []candidate, what string, err error) {
 	var pools []*policy.Pool
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
 		pools = append(pools, p.Pools[name])
+	}
+	chosen, name := r.Options[OptionProfile], r.Options[optionPool]
+	if chosen == "" && name == "" && !r.named() {
+		return nil, "", fmt.Errorf("%w: name the addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet",
+			link.ErrImpossible)
 	}
 	var families []int // the address lengths of the profile in bits; nil means all
 	if chosen != "" {
 		profile, err := p.Choose(chosen)
 		if err != nil {
-			return c, fmt.Errorf("%w: %w", link.ErrImpossible, err)
+			return nil, "", fmt.Errorf("%w: %w", link.ErrImpossible, err)
 		}
 		if len(profile.Pools) == 0 {
-			return c, fmt.Errorf("%w: the profile %s has no pools", link.ErrImpossible, chosen)
+			return nil, "", fmt.Errorf("%w: the profile %s has no pools", link.ErrImpossible, chosen)
 		}
-		pools, families, c.what = profile.Pools, profile.Families, "the profile "+chosen
+		pools, families, what = profile.Pools, profile.Families, "the profile "+chosen
 	}
 	if name != "" {
 		pool := p.Pool(name)
 		switch {
 		case pool == nil:
-			return c, fmt.Errorf("%w: there is no pool %q; %s", link.ErrImpossible, name,
+			return nil, "", fmt.Errorf("%w: there is no pool %q; %s", link.ErrImpossible, name,
 				source.ListKnown(slices.Sorted(maps.Keys(p.Pools))))
 		case !slices.Contains(pools, pool):
-			return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", link.ErrImpossible, name, chosen)
+			return nil, "", fmt.Errorf("%w: the pool %s is not one of the profile %s", link.ErrImpossible, name, chosen)
 		}
-		pools, c.what = []*policy.Pool{pool}, "the pool "+name
+		pools, what = []*policy.Pool{pool}, "the pool "+name
 	}
+	var all []string
 	for _, pool := range pools {
 		for _, subnet := range pool.Subnets {
-			if families == nil || slices.Contains(families, subnet.Prefix.Addr().BitLen()) {
-				c.subnets = append(c.subnets, candidate{pool, subnet.Prefix, chosen})
+			if families != nil && !slices.Contains(families, subnet.Prefix.Addr().BitLen()) {
+				continue
+			}
+			all = append(all, subnet.Prefix.String())
+			if r.matches(subnet.Prefix) {
+				subnets = append(subnets, candidate{pool, subnet.Prefix, chosen})
 			}
 		}
 	}
-	return c, nil
-}
-
-// matching returns the subnets that match a request. It fails if there is none.
-func (c choice) matching(r PoolRequest) ([]candidate, error) {
-	has, family := []string{}, "IPv4"
-	for _, of := range c.subnets {
-		has = append(has, of.prefix.String())
-	}
-	slices.Sort(has)
-	all := slices.DeleteFunc(slices.Clone(c.subnets), func(of candidate) bool {
-		if r.named() {
-			return of.prefix != r.Subnet
-		}
-		length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != of.prefix.Bits()
-		return of.prefix.Addr().Is6() != r.Six || length
-	})
+	slices.Sort(all)
+	family := "IPv4"
 	if r.Six {
 		family = "IPv6"
 	}
 	switch {
-	case len(all) > 0:
-		return all, nil
-	case r.named() && c.free:
-		return nil, fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ListKnown(has))
+	case len(subnets) > 0:
+		return subnets, what, nil
+	case r.named() && what == "":
+		err = fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ListKnown(all))
 	case r.named():
-		return nil, fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ListKnown(has))
-	case len(has) > 0:
-		return nil, fmt.Errorf("%w: %s has no matching %s subnet; %s", network.ErrOutside, c.what, family,
-			source.ListKnown(has))
+		err = fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, what, r.Subnet, source.ListKnown(all))
+	case len(all) > 0:
+		err = fmt.Errorf("%w: %s has no matching %s subnet; %s", network.ErrOutside, what, family, source.ListKnown(all))
 	default:
-		return nil, fmt.Errorf("%w: %s has no subnet: addresses that its cloud chooses cannot be leased", network.ErrOutside, c.what)
+		err = fmt.Errorf("%w: %s has no subnet: addresses that its cloud chooses cannot be leased", network.ErrOutside, what)
 	}
+	return nil, what, err
 }
 
 // subnetOf returns the subnet of a pool with a prefix.

@@ -35,6 +35,15 @@ type PoolRequest struct {
 // named reports whether a subnet is requested.
 func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr().IsUnspecified() }
 
+// matches reports whether a subnet fits the requested one, or its length, or else the family.
+func (r PoolRequest) matches(subnet netip.Prefix) bool {
+	if r.named() {
+		return subnet == r.Subnet
+	}
+	fits := !r.Subnet.IsValid() || r.Subnet.Bits() == 0 || r.Subnet.Bits() == subnet.Bits()
+	return fits && subnet.Addr().Is6() == r.Six
+}
+
 // update changes the lease with an identifier. change receives it, or nil if there is none, and returns the new one, or
 // nil to delete it. It is called again if another process changes the lease concurrently. The caller holds the mutex.
 func (l *Driver) update(ctx context.Context, s *space, id string, change func(*Pool) (*Pool, error)) (Pool, error) {
@@ -55,9 +64,6 @@ func (l *Driver) update(ctx context.Context, s *space, id string, change func(*P
 	delete(l.undelivered, id)
 	return lease, nil
 }
-
-// errLeased means that a subnet was leased before.
-var errLeased = errors.New("leased")
 
 // RequestPool leases a pool: the one with the requested subnet, or the first unleased one of the profile. A lease from
 // before the client's restart is returned again if its subnet is requested; in the global space, any lease is. Errors
@@ -80,21 +86,14 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	if err != nil {
 		return Pool{}, err
 	}
-	c, err := choose(l.options.Policy(), r.Options)
-	if !r.named() && err == nil && c.free {
-		err = fmt.Errorf("%w: name the addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", link.ErrImpossible)
-	}
-	var subnets []candidate
-	if err == nil {
-		subnets, err = c.matching(r)
-	}
+	subnets, what, err := candidates(l.options.Policy(), r)
 	switch {
 	case r.named():
 		return l.leaseNamed(ctx, s, r, subnets, err, activation)
 	case err != nil:
 		return Pool{}, err
 	default:
-		return l.leaseAny(ctx, s, r, subnets, c.what, activation)
+		return l.leaseAny(ctx, s, r, subnets, what, activation)
 	}
 }
 
@@ -133,29 +132,23 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 	})
 }
 
-// leaseAny leases the first unleased subnet, or one that the client never received.
+// leaseAny leases the first unleased subnet.
 func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets []candidate, what string,
 	activation int) (Pool, error) {
-	abandoned := func(p Pool) bool {
-		return l.isLost(p) && p.Activation == activation && l.options.Clock.Since(p.Since) >= l.options.Grace
-	}
-	for _, usable := range []func(Pool) bool{func(Pool) bool { return false }, abandoned} {
-		for _, of := range subnets {
-			id := s.id(of.pool.Name, of.prefix)
-			p, err := l.update(ctx, s, id, func(old *Pool) (*Pool, error) {
-				if old != nil && !usable(*old) {
-					return nil, errLeased
-				}
-				return l.newLease(ctx, s, r, of, activation)
-			})
-			if !errors.Is(err, errLeased) {
-				return p, err
+	for _, of := range subnets {
+		leased := false
+		p, err := l.update(ctx, s, s.id(of.pool.Name, of.prefix), func(old *Pool) (*Pool, error) {
+			if leased = old != nil; leased {
+				return old, nil
 			}
+			return l.newLease(ctx, s, r, of, activation)
+		})
+		if err != nil || !leased {
+			return p, err
 		}
 	}
-	return Pool{},
-		fmt.Errorf("%w: all subnets of %s are leased (%d): remove a network, or name the subnet of a removed one "+
-			"with --subnet", network.ErrExhausted, what, len(subnets))
+	return Pool{}, fmt.Errorf("%w: all subnets of %s are leased (%d): remove a network, or name the subnet of a removed "+
+		"one with --subnet", network.ErrExhausted, what, len(subnets))
 }
 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,
@@ -230,11 +223,10 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	_, err = l.update(ctx, s, id, func(p *Pool) (*Pool, error) {
-		if p == nil || !s.shared {
-			return nil, nil //nolint:nilnil // delete it
-		}
-		if p.Users = l.remainingUsers(p.Users); len(p.Users) > 0 {
-			return p, nil
+		if p != nil && s.shared {
+			if p.Users = l.remainingUsers(p.Users); len(p.Users) > 0 {
+				return p, nil
+			}
 		}
 		return nil, nil //nolint:nilnil // delete it
 	})
@@ -249,13 +241,14 @@ const several = "*"
 // record proves that addresses that the network does not have are unused. It also marks the lease as used.
 // It ignores subnets without a lease and shared spaces. It fails if the ledger does.
 func (l *Driver) RecordNetwork(ctx context.Context, space string, subnet netip.Prefix, network string) error {
-	if space != l.local.name {
+	if space != LocalSpace {
 		return nil
 	}
+	local := l.spaces[0]
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.leases(ctx, l.local, subnet, func(id string) (bool, error) {
-		known, err := l.update(ctx, l.local, id, func(p *Pool) (*Pool, error) {
+	return l.leases(ctx, local, subnet, func(id string) (bool, error) {
+		known, err := l.update(ctx, local, id, func(p *Pool) (*Pool, error) {
 			if p == nil {
 				return nil, nil //nolint:nilnil // there is no lease
 			}
