@@ -8,7 +8,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
@@ -218,15 +221,36 @@ func (h *handler) leave(ctx context.Context, q *request) (any, error) {
 	return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
 }
 
+// protocols maps IP protocol numbers to names.
+var protocols = map[uint8]string{6: "/tcp", 17: "/udp", 132: "/sctp"}
+
 // refusePorts rejects published ports, because containers are reachable by their own addresses.
 func (*handler) refusePorts(_ context.Context, q *request) (any, error) {
-	ports, err := q.Options.published()
-	if err == nil && len(ports) > 0 {
-		err = wire.Problemf(http.StatusOK, "ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
-			"reach the container by its own address, or connect it to a network of the driver bridge too", describe(ports))
+	raw, ok := q.Options[labelPortMap]
+	if !ok {
+		return nil, nil
 	}
-	return nil, err
+	var bindings []struct {
+		Proto uint8
+		Port  uint16
+	}
+	if json.Unmarshal(raw, &bindings) != nil {
+		return nil, invalidField("Options."+labelPortMap, "must be a list of ports")
+	}
+	var ports []string
+	for _, b := range bindings {
+		ports = append(ports, fmt.Sprint(b.Port)+protocols[b.Proto])
+	}
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	return nil, wire.Problemf(http.StatusOK, "ports (%s) cannot be published in a network of Graft: leave out -p and -P, "+
+		"and reach the container by its own address, or connect it to a network of the driver bridge too",
+		strings.Join(slices.Compact(ports), ", "))
 }
+
+// nodeDiscovery is the discovery type of nodes (libnetwork, discoverapi.NodeDiscovery).
+const nodeDiscovery = 1
 
 // discover returns a method that records that a node joined or left. It ignores other kinds of discovery, such as keys.
 func discover(gone bool) func(*handler, context.Context, *request) (any, error) {
@@ -234,7 +258,10 @@ func discover(gone bool) func(*handler, context.Context, *request) (any, error) 
 		if q.DiscoveryType != nodeDiscovery {
 			return nil, nil
 		}
-		var d nodeData
+		var d struct {
+			Address, BindAddress flexibleAddress
+			Self                 bool
+		}
 		if json.Unmarshal(q.DiscoveryData, &d) != nil {
 			return nil, invalidField("DiscoveryData", "must have the address of a node")
 		}

@@ -14,7 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
+	"regexp"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -97,21 +97,6 @@ type endpointInterface struct {
 	MacAddress  string       `json:",omitempty"`
 }
 
-// portBinding is a published port.
-type portBinding struct {
-	Proto uint8
-	Port  uint16
-}
-
-// nodeDiscovery is the discovery type of nodes, with nodeData (libnetwork, discoverapi.NodeDiscovery).
-const nodeDiscovery = 1
-
-type nodeData struct {
-	Address     flexibleAddress
-	BindAddress flexibleAddress
-	Self        bool
-}
-
 // The labels of libnetwork that the driver evaluates.
 const (
 	labelGeneric   = ipam.OwnOptions + "network.generic"
@@ -174,48 +159,21 @@ func (o options) texts(field string) (map[string]string, error) {
 	return all, nil
 }
 
-// published returns the ports that a user wants to publish.
-func (o options) published() ([]portBinding, error) {
-	raw, ok := o[labelPortMap]
-	if !ok {
-		return nil, nil
-	}
-	var ports []portBinding
-	if err := json.Unmarshal(raw, &ports); err != nil {
-		return nil, invalidField("Options."+labelPortMap, "must be a list of ports")
-	}
-	return ports, nil
-}
-
-// protocols maps IP protocol numbers to names.
-var protocols = map[uint8]string{6: "tcp", 17: "udp", 132: "sctp"}
-
-// describe returns the ports in Docker's notation, without duplicates.
-func describe(ports []portBinding) string {
-	var names []string
-	for _, p := range ports {
-		name := fmt.Sprint(p.Port)
-		if protocol := protocols[p.Proto]; protocol != "" {
-			name += "/" + protocol
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // invalidField returns the error for an invalid field. It does not repeat the field's value.
 func invalidField(field, format string, values ...any) error {
 	return wire.Problemf(http.StatusBadRequest, "%s %s", field, fmt.Sprintf(format, values...))
 }
 
-// checkID returns an error for an invalid identifier.
+// identifier matches Docker's identifiers and those of its tests. Names of rows and links contain them.
+var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+
+// checkID returns an error for an invalid identifier of a network or an endpoint. Docker uses 64 hexadecimal digits,
+// Swarm 25 letters and digits.
 func checkID(field, id string) error {
 	if id == "" {
 		return invalidField(field, "is missing")
 	}
-	if !driver.IsIdentifier(id) {
+	if len(id) > link.MaxIdentifier || !identifier.MatchString(id) {
 		return invalidField(field, "must be an identifier: at most %d letters, digits, _, . and -", link.MaxIdentifier)
 	}
 	return nil
@@ -283,7 +241,7 @@ func (q *request) endpoint() (driver.Endpoint, error) {
 		if !address.IsValid() {
 			continue
 		}
-		if address.Addr().Is4() != (family == 0) {
+		if address.Addr().Is4() != (family == 0) || address.Addr().Is4In6() {
 			return e, invalidField("Interface", "must have addresses of the family")
 		}
 		e.Addresses = append(e.Addresses, address)

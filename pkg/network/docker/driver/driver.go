@@ -6,7 +6,7 @@
 // them. A row is written before the kernel is changed, so that Reconcile can complete interrupted changes. A repeated
 // request returns the same response.
 //
-// It parses no requests, uses the given clock, and never calls Docker. Start reading at Reconcile.
+// It parses no requests and expects valid identifiers, uses the given clock, and never calls Docker. Start reading at Reconcile.
 package driver
 
 import (
@@ -101,9 +101,8 @@ type Driver struct {
 	// reserving is locked while a row is written, because two rows must not have the same address.
 	reserving sync.Mutex
 
-	// mutex guards reported, which has the persistent conditions that were reported.
-	mutex    sync.Mutex
-	reported map[string]bool
+	// reported has the persistent conditions that were reported.
+	reported sync.Map
 }
 
 // New returns a Driver. It reads and changes nothing yet.
@@ -121,6 +120,5 @@ func New(o Options) *Driver {
 		networks:  record.New[networkRow](o.Store, o.Node, "network"),
 		endpoints: record.New[endpointRow](o.Store, o.Node, "endpoint"),
 		nodes:     record.New[nodeRow](o.Store, o.Node, "node"),
-		reported:  map[string]bool{},
 	}
 }

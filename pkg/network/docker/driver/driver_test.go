@@ -104,9 +104,6 @@ func TestUnknownNetworksAndEndpoints(t *testing.T) {
 	w.fails(err, driver.ErrUnknownEndpoint, "ep")
 	_, _, err = w.Endpoint(ctx, "net", "ep")
 	w.fails(err, driver.ErrUnknownEndpoint, "ep")
-	w.fails(w.CreateNetwork(ctx, bare("a/b")), link.ErrImpossible, "identifier")
-	_, err = w.CreateEndpoint(ctx, endpoint("net", ""))
-	w.fails(err, link.ErrImpossible, "identifier")
 }
 
 // TestRequestedAddressesAndMACs checks that valid requests are honoured and invalid ones rejected.
@@ -137,7 +134,6 @@ func TestRequestedAddressesAndMACs(t *testing.T) {
 		{endpoint("net", "two", "172.30.0.9/24"), network.ErrTaken, "172.30.0.9 is the auxiliary address printer"},
 		{endpoint("net", "two", "fd00:1::1/64"), network.ErrTaken, "fd00:1::1 is the gateway's"},
 		{endpoint("net", "two", "172.31.0.2/24"), link.ErrImpossible, "172.31.0.2 is in no subnet of the network"},
-		{endpoint("net", "two", "172.30.0.3/24", "172.30.0.4/24"), link.ErrImpossible, "at most one address of each family"},
 		{endpoint("net", "two", "172.30.0.66/24"), policy.ErrDenied, "172.30.0.66 is reserved"},
 		{driver.Endpoint{Network: "net", ID: "two", MAC: e.MAC}, network.ErrTaken, "another endpoint has the MAC address 02:00:00:00:00:01"},
 		{driver.Endpoint{Network: "net", ID: "two", MAC: network.HardwareAddr{1, 0, 0, 0, 0, 1}}, link.ErrImpossible, "01:00:00:00:00:01 is not a MAC address"},

@@ -13,16 +13,12 @@ import (
 	"strconv"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 // CreateEndpoint creates an endpoint and selects everything that the request omits: addresses if no IPAM driver
 // allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back. It fails
 // with link.ErrImpossible for a wrong request, or with the error of the ledger or the kernel.
 func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (made Endpoint, err error) {
-	if err := checkIdentifier(e.ID); err != nil {
-		return Endpoint{}, err
-	}
 	err = d.withEndpoint(ctx, e.Network, e.ID, func(n networkRow, row endpointRow) error {
 		switch {
 		case n.State != ready:
@@ -178,11 +174,8 @@ func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 }
 
 // Join puts an endpoint into a sandbox and ensures that its interface exists to be moved. A repeated call
-// returns the same. It fails without a sandbox, or for an unknown endpoint.
+// returns the same. It fails for an unknown endpoint.
 func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (joined Endpoint, of Network, err error) {
-	if sandbox == "" {
-		return Endpoint{}, Network{}, fmt.Errorf("%w: the request names no sandbox", link.ErrImpossible)
-	}
 	err = d.withEndpoint(ctx, network, id, func(n networkRow, row endpointRow) error {
 		if err := cmp.Or(n.exists(network), row.exists(id)); err != nil {
 			return err

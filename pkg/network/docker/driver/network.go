@@ -62,9 +62,6 @@ func (d *Driver) Allocate(ctx context.Context, n Network) (map[string]string, er
 // CreateNetwork creates a network. For an existing one it restores missing links. It fails like Check, or with the
 // error of the ledger or the kernel.
 func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
-	if err := checkIdentifier(n.ID); err != nil {
-		return err
-	}
 	return d.withNetwork(ctx, n.ID, func(row networkRow) error {
 		if row.State == ready {
 			return d.ensureNetwork(ctx, row)

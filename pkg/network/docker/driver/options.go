@@ -155,7 +155,7 @@ func (c *composed) applyOptions(fixed map[string]bool) error {
 		if !known {
 			all := append(slices.Collect(maps.Keys(networkOptions)), ipam.OptionProfile)
 			slices.Sort(all)
-			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name),
+			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", name,
 				source.Suggest(name, all), strings.Join(all, ", ")))
 			continue
 		}
@@ -164,26 +164,11 @@ func (c *composed) applyOptions(fixed map[string]bool) error {
 			problems = append(problems, "the option "+name+" "+err.Error())
 		} else if is := o.text(c); fixed[name] && was != is {
 			problems = append(problems, fmt.Sprintf("the option %s=%s contradicts the profile %s, which says %s", name,
-				printable(is), c.Profile, was))
+				is, c.Profile, was))
 		}
 	}
 	if len(problems) > 0 {
 		return fmt.Errorf("%w: %s", link.ErrImpossible, strings.Join(problems, "; "))
 	}
 	return nil
-}
-
-// printable returns a user's text on one line, truncated.
-func printable(text string) string {
-	const most = 64
-	plain := []rune(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text))
-	if len(plain) > most {
-		return string(plain[:most]) + "…"
-	}
-	return string(plain)
 }

@@ -105,7 +105,7 @@ func (p *plan) readOptions() error {
 		case name == "vlan":
 			err = number(&p.VLAN, text, 1, link.MaxVLAN)
 		default:
-			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", link.ErrImpossible, printable(name),
+			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", link.ErrImpossible, name,
 				source.Suggest(name, known), strings.Join(known, ", "))
 		}
 		if err != nil {
@@ -117,14 +117,7 @@ func (p *plan) readOptions() error {
 
 // checkRequest validates the requested addresses and the MAC address.
 func (p *plan) checkRequest() error {
-	for i, address := range p.Addresses {
-		if !address.IsValid() || address.Addr().Zone() != "" || address.Addr().Is4In6() {
-			return fmt.Errorf("%w: it is not an address of an interface", link.ErrImpossible)
-		}
-		if slices.ContainsFunc(p.Addresses[:i],
-			func(o netip.Prefix) bool { return o.Addr().BitLen() == address.Addr().BitLen() }) {
-			return fmt.Errorf("%w: an endpoint has at most one address of each family", link.ErrImpossible)
-		}
+	for _, address := range p.Addresses {
 		if err := p.network.checkAddress(address.Addr()); err != nil {
 			return err
 		}
@@ -166,7 +159,7 @@ func (r networkRow) checkAddress(address netip.Addr) error {
 		}
 		for name, auxiliary := range s.Auxiliary {
 			if auxiliary == address {
-				return fmt.Errorf("%w: %s is the auxiliary address %s", network.ErrTaken, address, printable(name))
+				return fmt.Errorf("%w: %s is the auxiliary address %s", network.ErrTaken, address, name)
 			}
 		}
 	}

@@ -431,11 +431,7 @@ func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, err
 
 // reportOnce reports a persistent condition a single time.
 func (d *Driver) reportOnce(err error) {
-	d.mutex.Lock()
-	known := d.reported[err.Error()]
-	d.reported[err.Error()] = true
-	d.mutex.Unlock()
-	if !known {
+	if _, known := d.reported.LoadOrStore(err.Error(), true); !known {
 		d.options.Report(err)
 	}
 }

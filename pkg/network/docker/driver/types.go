@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"time"
 
@@ -188,24 +187,6 @@ func (n Network) isRouted() bool {
 // NeedsGateway reports whether the network uses a gateway address: for the bridge, or as way out.
 func (n Network) NeedsGateway() bool {
 	return !n.Isolated && !n.isRouted() && (!n.Internal || !n.Outside)
-}
-
-// identifier matches Docker's identifiers and those of its tests. Names of rows and links contain them.
-var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
-
-// IsIdentifier reports whether text can identify a network or an endpoint. Docker uses 64 hexadecimal digits,
-// Swarm 25 letters and digits.
-func IsIdentifier(text string) bool {
-	return len(text) <= link.MaxIdentifier && identifier.MatchString(text)
-}
-
-// checkIdentifier returns an error for an invalid identifier. The error does not contain it.
-func checkIdentifier(id string) error {
-	if IsIdentifier(id) {
-		return nil
-	}
-	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", link.ErrImpossible,
-		link.MaxIdentifier)
 }
 
 // short returns an identifier in Docker's short form.

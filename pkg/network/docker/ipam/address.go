@@ -38,8 +38,6 @@ type addressRequest struct {
 	gateway    bool
 	word       string
 	activation int
-	// lost marks an address that the client presumably never received; see checkLost.
-	lost string
 	// joined is true if the request has added the word to the holder.
 	joined bool
 }
@@ -206,24 +204,21 @@ func (l *Driver) ReleaseAddress(ctx context.Context, id string, address netip.Ad
 
 // allocateNamed allocates the requested address.
 func (w *addressRequest) allocateNamed(ctx context.Context, address netip.Addr) error {
+	unused := false
+	if !w.space.shared {
+		var err error
+		if unused, _, err = w.isUnused(ctx, w.space, w.lease, w.lease.Prefix, address); err != nil {
+			return err
+		}
+	}
 	owner := w.space.owner(w.lease.ID, address)
 	for range maximumChoices {
-		held, err := w.options.Service.Get(ctx, owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
+		held, err := w.options.Service.Claim(ctx, owner, func(h *network.Holder) error { return w.repeat(h, unused) })
+		if errors.Is(err, network.ErrNotHeld) {
 			if fresh, err := w.allocate(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {
 				return err
 			}
 			continue // another call took it for the same owner
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.checkLost(ctx, held, address); err != nil {
-			return err
-		}
-		held, err = w.options.Service.Claim(ctx, owner, w.isRepeated)
-		if errors.Is(err, network.ErrNotHeld) {
-			continue
 		}
 		if err == nil && held.State == network.Intended {
 			// It is not known whether the cloud has the unfinished allocation.
@@ -240,23 +235,10 @@ func (w *addressRequest) allocateNamed(ctx context.Context, address netip.Addr) 
 	return fmt.Errorf("%w: other requests allocate and release %s at the same time; retry", network.ErrUnavailable, address)
 }
 
-// checkLost checks whether a process was killed after it allocated an address and before it could answer. Then the
-// address is unused.
-func (w *addressRequest) checkLost(ctx context.Context, held network.Allocation, address netip.Addr) error {
-	w.lost = ""
-	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
-		return nil
-	}
-	unused, _, err := w.isUnused(ctx, w.space, w.lease, w.lease.Prefix, address)
-	if unused {
-		w.lost = held.Holder.UID
-	}
-	return err
-}
-
-// isRepeated reports whether an address that is already allocated from the lease belongs to the caller, and records
-// the repeated request.
-func (w *addressRequest) isRepeated(h *network.Holder) error {
+// repeat records a repeated request for an address that is already allocated from the lease. It returns an error if the
+// address does not belong to the caller. An unused one does if the process that allocated it was killed, perhaps before
+// it could answer.
+func (w *addressRequest) repeat(h *network.Holder, unused bool) error {
 	if w.space.shared {
 		if node := w.otherNode(h.Aliases); node != "" && !w.gateway && w.word == wordTask+w.node() {
 			return fmt.Errorf("%w on the node %s", network.ErrTaken, node)
@@ -266,7 +248,7 @@ func (w *addressRequest) isRepeated(h *network.Holder) error {
 		return nil
 	}
 	switch {
-	case w.lost != "" && h.UID == w.lost:
+	case unused && !strings.HasPrefix(h.UID, w.life+"-"):
 	case slices.Contains(h.Aliases, w.word):
 		return fmt.Errorf("%w in this network", network.ErrTaken)
 	case w.lease.Activation != w.activation:
@@ -327,7 +309,7 @@ func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, ad
 func (l *Driver) Sweep(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	gone := map[holding]time.Time{} // replaces l.gone
+	gone := map[string]time.Time{} // replaces l.gone
 	var errs []error
 	for _, s := range l.spaces {
 		if err := l.sweep(ctx, s, gone); err != nil {
@@ -339,7 +321,7 @@ func (l *Driver) Sweep(ctx context.Context) error {
 }
 
 // sweep releases the unused addresses of a space, and notes those that it keeps for the grace period.
-func (l *Driver) sweep(ctx context.Context, s *space, gone map[holding]time.Time) error {
+func (l *Driver) sweep(ctx context.Context, s *space, gone map[string]time.Time) error {
 	held, err := l.options.Service.Owned(ctx, s.ownerPrefix())
 	if err != nil {
 		return err
@@ -357,7 +339,7 @@ func (l *Driver) sweep(ctx context.Context, s *space, gone map[holding]time.Time
 		if !stray || a.State == network.Releasing {
 			continue
 		}
-		of := holding{a.Owner, a.Holder.UID}
+		of := a.Owner.String() + " " + a.Holder.UID // a later allocation for the same owner may be in use
 		since, known := l.gone[of]
 		if !known {
 			since = now

@@ -118,15 +118,8 @@ type Driver struct {
 	mutex sync.Mutex
 	// undelivered holds the leases with a failed or uncertain write: the client has not received them.
 	undelivered map[string]bool
-	// gone has the addresses that the last sweep found unused, with the time of the first such sweep.
-	gone map[holding]time.Time
-}
-
-// holding identifies one allocation of an address. A later allocation for the same owner differs, because it
-// may be in use.
-type holding struct {
-	owner network.Owner
-	uid   string
+	// gone has the allocations that the last sweep found unused, with the time of the first such sweep.
+	gone map[string]time.Time
 }
 
 // start describes the last start of the client.
@@ -164,7 +157,7 @@ func New(o Options) *Driver {
 		starts:      record.New[start](o.Store, o.Node, "lease-start"),
 		life:        o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
 		undelivered: map[string]bool{},
-		gone:        map[holding]time.Time{},
+		gone:        map[string]time.Time{},
 	}
 }
 
