@@ -108,17 +108,6 @@ func (k *kernel) Marked(context.Context) ([]link.Marked, error) {
 	return all, nil
 }
 
-func (k *kernel) Remove(_ context.Context, m link.Marked) error {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if m.Endpoint == "" {
-		delete(k.segments, m.Network)
-		return nil
-	}
-	delete(k.ports, m.Network+"/"+m.Endpoint)
-	return nil
-}
-
 // links returns all links in the kernel, one per line.
 func (k *kernel) links() []string {
 	k.mutex.Lock()

@@ -43,7 +43,6 @@ type Kernel interface {
 	EnsurePort(ctx context.Context, s link.Segment, p link.Port) (link.Port, error)
 	RemovePort(ctx context.Context, s link.Segment, endpoint string) error
 	Marked(ctx context.Context) ([]link.Marked, error)
-	Remove(ctx context.Context, m link.Marked) error
 }
 
 // Leases returns allocations of Docker's IPAM; ipam.Driver implements it.

@@ -65,6 +65,7 @@ func (k *kernel) RemoveSegment(ctx context.Context, s link.Segment, _ bool) erro
 		}
 		delete(k.segments, s.Network)
 		delete(k.peers, s.Network)
+		k.removeStrays(link.Mark{Network: s.Network, Parent: s.Parent, VLAN: s.VLAN})
 		return nil
 	})
 }
@@ -89,8 +90,13 @@ func (k *kernel) RemovePort(ctx context.Context, s link.Segment, endpoint string
 		if p := k.ports[endpoint]; p.network == s.Network {
 			delete(k.ports, endpoint)
 		}
+		k.removeStrays(link.Mark{Network: s.Network, Endpoint: endpoint})
 		return nil
 	})
+}
+
+func (k *kernel) removeStrays(of link.Mark) {
+	k.strays = slices.DeleteFunc(k.strays, func(m link.Marked) bool { return m.Mark == of })
 }
 
 func (k *kernel) Marked(ctx context.Context) (marked []link.Marked, err error) {
@@ -112,18 +118,6 @@ func (k *kernel) Marked(ctx context.Context) (marked []link.Marked, err error) {
 		return nil
 	})
 	return marked, err
-}
-
-func (k *kernel) Remove(ctx context.Context, m link.Marked) error {
-	return k.do(ctx, "unmark "+m.Name, func() error {
-		k.strays = slices.DeleteFunc(k.strays, func(s link.Marked) bool { return s.Name == m.Name })
-		if p := k.ports[m.Endpoint]; m.Endpoint != "" && p.network == m.Network {
-			delete(k.ports, m.Endpoint)
-		} else if m.Endpoint == "" {
-			delete(k.segments, m.Network)
-		}
-		return nil
-	})
 }
 
 // move moves the interface of an endpoint into a sandbox, or back.

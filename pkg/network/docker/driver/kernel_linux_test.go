@@ -233,9 +233,9 @@ func TestKernelSandboxGone(t *testing.T) {
 	join("one", namespace.NewMachine(t))
 	t.Run("the sandbox ends after the join", func(t *testing.T) { join("two", namespace.NewMachine(t)) }) // which ends with it
 	lost := netlink.NewLinkAttrs()
-	lost.Name = "gblost"
+	lost.Name = bridgeOf("lost")
 	h.must(h.look.LinkAdd(&netlink.Bridge{LinkAttrs: lost}))
-	h.must(h.look.LinkSetAlias(h.link("gblost"), "graft/lost"))
+	h.must(h.look.LinkSetAlias(h.link(bridgeOf("lost")), "graft/lost"))
 	other := netlink.NewLinkAttrs()
 	other.Name = "gbother"
 	h.must(h.look.LinkAdd(&netlink.Bridge{LinkAttrs: other}))
@@ -249,11 +249,16 @@ func TestKernelSandboxGone(t *testing.T) {
 	h.same("removed", nil, h.swept.Endpoints)
 	h.clock.Step(11 * time.Minute)
 	h.must(h.Reconcile(ctx))
-	h.same("removed", []string{"gblost"}, h.swept.Links)
+	h.same("removed", []string{bridgeOf("lost")}, h.swept.Links)
 	h.same("removed", []string{"net/two"}, h.swept.Endpoints)
 	h.same("rows", []string{"endpoint/net/one", "network/net"}, h.rows())
 	h.must(h.DeleteNetwork(ctx, "net"))
 	h.same("links", []string{"gbother"}, h.links())
+}
+
+// bridgeOf returns the name of a network's bridge.
+func bridgeOf(network string) string {
+	return "gb" + strings.TrimPrefix(link.InterfaceName(network), "gv")
 }
 
 // TestKernelCrash stops the program at every call of the kernel and every row, before and after it is done.

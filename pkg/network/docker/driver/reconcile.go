@@ -129,19 +129,20 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 			return err
 		}
 		since, isNew := d.firstSeen("link/"+m.Name, found)
-		if isNew { // it may have been removed with its row since it was listed
-			links, err := d.options.Kernel.Marked(ctx)
-			if err != nil || !slices.Contains(links, m) {
-				delete(found, "link/"+m.Name)
-				return err
-			}
-			d.options.Report(fmt.Errorf("the link %s has Graft's mark, but the ledger has no network for it: is it the right "+
-				"ledger?", m.Name))
+		if isNew {
+			return nil // it may have been removed with its row since it was listed
 		}
+		d.reportOnce(fmt.Errorf("the link %s has Graft's mark, but the ledger has no network for it: is it the right ledger?",
+			m.Name))
 		if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {
 			return nil
 		}
-		if err := d.options.Kernel.Remove(ctx, m); err != nil {
+		s := link.Segment{Network: m.Network, Spec: link.Spec{Parent: m.Parent, VLAN: m.VLAN}}
+		remove := func() error { return d.options.Kernel.RemovePort(ctx, s, m.Endpoint) }
+		if m.Endpoint == "" {
+			remove = func() error { return d.options.Kernel.RemoveSegment(ctx, s, false) }
+		}
+		if err := remove(); err != nil {
 			return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
 		}
 		d.options.Removed("link", m.Name)

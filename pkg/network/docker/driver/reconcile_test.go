@@ -100,6 +100,7 @@ func TestLinksWithoutRowAreRemoved(t *testing.T) {
 		{Name: "gl7", Mark: link.Mark{Parent: "up0", VLAN: 7}}, {Name: "gvother", Mark: link.Mark{Network: "other", Endpoint: "ep"}},
 	}
 	w.restart()
+	w.must(w.Reconcile(t.Context()))
 	w.same("removed at once", nil, w.swept.Links)
 	w.same("reports", []string{
 		"the link ghlost has Graft's mark, but the ledger has no network for it: is it the right ledger?",

@@ -5,6 +5,7 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,10 +100,9 @@ func (l *Driver) newAddressRequest(ctx context.Context, id string, options map[s
 	if w.word = word; word == "" {
 		w.word = leaseWord(w.lease.Term, w.activation)
 	}
-	if pool := l.options.Policy().Pool(w.lease.Pool); pool != nil {
-		if _, has := subnetOf(pool, w.lease.Prefix); has {
-			w.pool = pool
-		}
+	pool := l.options.Policy().Pool(w.lease.Pool)
+	if _, has := subnetOf(pool, w.lease.Prefix); has {
+		w.pool = pool
 	}
 	return w, nil
 }
@@ -123,7 +123,7 @@ func (w *addressRequest) allocateAny(ctx context.Context) (netip.Addr, error) {
 		return netip.Addr{}, err
 	}
 	for attempt := range maximumChoices {
-		address, err := w.options.Service.Next(ctx, w.pool.Name, w.lease.selectionRange(), attempt)
+		address, err := w.options.Service.Next(ctx, w.pool.Name, cmp.Or(w.lease.Within, w.lease.Prefix), attempt)
 		if err != nil {
 			return netip.Addr{}, err
 		}
@@ -288,16 +288,13 @@ func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, ad
 	if err != nil {
 		return a, nil, fmt.Errorf("%w: %w", network.ErrNotHeld, err)
 	}
-	found := false
-	err = l.leases(ctx, s, subnet.Masked(), func(id string) (bool, error) {
-		a, err = l.options.Service.Get(ctx, s.owner(id, address.Unmap()))
-		if found = err == nil && a.State != network.Releasing; found || errors.Is(err, network.ErrNotHeld) {
-			err = nil
-		}
-		return found, err
-	})
-	if err == nil && !found {
-		a, err = network.Allocation{}, fmt.Errorf("%w: %s belongs to no leased pool", network.ErrNotHeld, address)
+	lease, err := l.leaseOf(ctx, s, subnet.Masked())
+	if err != nil {
+		return a, nil, err
+	}
+	a, err = l.options.Service.Get(ctx, s.owner(lease.ID, address.Unmap()))
+	if err == nil && a.State == network.Releasing || errors.Is(err, network.ErrNotHeld) {
+		return network.Allocation{}, nil, fmt.Errorf("%w: %s belongs to no leased pool", network.ErrNotHeld, address)
 	}
 	return a, l.options.Policy().Pool(a.Pool), err
 }

@@ -96,14 +96,6 @@ type Pool struct {
 	Since time.Time `json:"since"`
 }
 
-// selectionRange returns the range for the selection of addresses.
-func (p Pool) selectionRange() netip.Prefix {
-	if p.Within.IsValid() {
-		return p.Within
-	}
-	return p.Prefix
-}
-
 // Driver manages this node's leases. It is safe for concurrent use.
 type Driver struct {
 	options Options

@@ -100,22 +100,15 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 // leaseNamed leases the requested subnet, or renews its lease. refused is set if no pool of the policy has the subnet.
 func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnets []candidate, refused error,
 	activation int) (Pool, error) {
+	known, err := l.leaseOf(ctx, s, r.Subnet)
+	if err != nil || known.ID == "" && refused != nil {
+		return Pool{}, cmp.Or(err, refused)
+	}
+	id := known.ID
 	var of candidate
-	var id string
 	if refused == nil {
 		of = subnets[0]
-		id = s.id(of.pool.Name, r.Subnet)
-	} else { // its pool may not exist any more, but its lease does
-		err := l.leases(ctx, s, r.Subnet, func(existing string) (bool, error) {
-			_, on, err := s.table.Get(ctx, existing)
-			if on {
-				id = existing
-			}
-			return on, err
-		})
-		if err != nil || id == "" {
-			return Pool{}, cmp.Or(err, refused)
-		}
+		id = cmp.Or(id, s.id(of.pool.Name, of.prefix))
 	}
 	return l.update(ctx, s, id, func(old *Pool) (*Pool, error) {
 		switch {
@@ -136,8 +129,12 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets []candidate, what string,
 	activation int) (Pool, error) {
 	for _, of := range subnets {
+		known, err := l.leaseOf(ctx, s, of.prefix)
+		if err != nil {
+			return Pool{}, err
+		}
 		leased := false
-		p, err := l.update(ctx, s, s.id(of.pool.Name, of.prefix), func(old *Pool) (*Pool, error) {
+		p, err := l.update(ctx, s, cmp.Or(known.ID, s.id(of.pool.Name, of.prefix)), func(old *Pool) (*Pool, error) {
 			if leased = old != nil; leased {
 				return old, nil
 			}
@@ -157,26 +154,16 @@ func (l *Driver) isLost(p Pool) bool {
 	return !p.Used && (l.undelivered[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
 }
 
-// leases calls do with the identifiers of the possible leases of a subnet until it is done: first that of the subnet's
-// pool, then those of pools that had the subnet before.
-func (l *Driver) leases(ctx context.Context, s *space, subnet netip.Prefix, do func(id string) (bool, error)) error {
-	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
-		if done, err := do(s.id(pool.Name, subnet)); done || err != nil {
-			return err
-		}
-	}
+// leaseOf returns the lease of a subnet, which may be of a pool that had the subnet before. The lease has no identifier
+// if there is none.
+func (l *Driver) leaseOf(ctx context.Context, s *space, subnet netip.Prefix) (Pool, error) {
 	rows, err := s.table.Rows(ctx)
-	if err != nil {
-		return err
-	}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		if rows[id].Prefix == subnet {
-			if done, err := do(id); done || err != nil {
-				return err
-			}
+			return rows[id], nil
 		}
 	}
-	return nil
+	return Pool{}, err
 }
 
 // newLease returns a lease of a pool that is not leased.
@@ -247,20 +234,22 @@ func (l *Driver) RecordNetwork(ctx context.Context, space string, subnet netip.P
 	local := l.spaces[0]
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.leases(ctx, local, subnet, func(id string) (bool, error) {
-		known, err := l.update(ctx, local, id, func(p *Pool) (*Pool, error) {
-			if p == nil {
-				return nil, nil //nolint:nilnil // there is no lease
-			}
-			if p.Used = true; p.Network == "" {
-				p.Network = network
-			} else if p.Network != network {
-				p.Network = several
-			}
-			return p, nil
-		})
-		return known.ID != "", err
+	known, err := l.leaseOf(ctx, local, subnet)
+	if err != nil || known.ID == "" {
+		return err
+	}
+	_, err = l.update(ctx, local, known.ID, func(p *Pool) (*Pool, error) {
+		if p == nil {
+			return nil, nil //nolint:nilnil // there is no lease
+		}
+		if p.Used = true; p.Network == "" {
+			p.Network = network
+		} else if p.Network != network {
+			p.Network = several
+		}
+		return p, nil
 	})
+	return err
 }
 
 // useLease returns a lease and records who uses it. Another client with the same identifier may have ended the lease, while

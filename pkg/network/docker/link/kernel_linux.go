@@ -150,7 +150,7 @@ func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 		links, err := h.links()
 		for _, link := range links {
 			if m, ok := parseMark(link.Attrs().Alias); ok {
-				marked = append(marked, Marked{Name: link.Attrs().Name, Index: link.Attrs().Index, Mark: m})
+				marked = append(marked, Marked{Name: link.Attrs().Name, Mark: m})
 			}
 		}
 		return err
@@ -159,24 +159,6 @@ func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 		return nil, err // the list may still be written
 	}
 	return marked, nil
-}
-
-// Remove removes a link if it still has the listed mark. It ignores a missing link. It fails if the kernel does, or
-// after the deadline.
-func (k *Kernel) Remove(ctx context.Context, m Marked) error {
-	key := "network/" + m.Network
-	if m.Endpoint != "" {
-		key = "endpoint/" + m.Endpoint
-	}
-	return k.do(ctx, "remove", "", key, func(h session) error {
-		k.parents.Lock()
-		defer k.parents.Unlock()
-		link, err := h.find(h.LinkByIndex(m.Index))
-		if err != nil || link == nil || link.Attrs().Alias != m.String() {
-			return err
-		}
-		return h.remove(link)
-	})
 }
 
 // session is a netlink socket for one operation.

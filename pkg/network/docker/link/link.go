@@ -33,8 +33,7 @@ type Options struct {
 
 // Marked is a link of this namespace with our mark.
 type Marked struct {
-	Name  string
-	Index int
+	Name string
 	Mark
 }
 

@@ -72,8 +72,7 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 	}
 	want := netlink.LinkAttrs{Alias: of.String(), MTU: cmp.Or(s.MTU, bridge.Attrs().MTU),
 		MasterIndex: bridge.Attrs().Index}
-	created := port == nil
-	if created {
+	if port == nil {
 		pair := &netlink.Veth{LinkAttrs: newAttributes(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
 		pair.MTU, pair.PeerHardwareAddr = want.MTU, net.HardwareAddr(p.MAC)
 		if port, err = h.create(pair); err != nil {
@@ -84,12 +83,6 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 		}
 	}
 	if err := h.apply(port, want, true, true); err != nil {
-		if created {
-			err = errors.Join(err, h.remove(port))
-		}
-		if still, lookErr := h.find(h.LinkByIndex(bridge.Attrs().Index)); lookErr == nil && still == nil {
-			err = ErrNoSegment
-		}
 		return p, err
 	}
 	if peer == nil {

@@ -5,6 +5,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -281,12 +282,11 @@ func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) er
 		if slices.ContainsFunc(there, func(a address) bool { return a.Prefix == gateway }) {
 			continue
 		}
-		err := h.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
-		switch {
-		case errors.Is(err, unix.EEXIST):
-		case gateway.Addr().Is6() && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)):
+		err := h.AddrReplace(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
+		if gateway.Addr().Is6() && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)) {
 			return fmt.Errorf("setting the gateway %s: %w: this machine has IPv6 switched off: %w", gateway, ErrImpossible, err)
-		case err != nil:
+		}
+		if err != nil {
 			return wrapError("setting the gateway "+gateway.String(), "", err)
 		}
 	}
@@ -346,22 +346,19 @@ func (h session) bridgeMTU(s Spec, base netlink.Link) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	mtu, overhead := defaultMTU, overhead4
-	if carrier != nil {
-		mtu = carrier.Attrs().MTU
-	}
+	overhead := overhead4
 	if s.overIPv6() {
 		overhead = overhead6
 	}
-	switch {
-	case s.MTU == 0:
-		return mtu - overhead, nil
-	case carrier != nil && s.MTU+overhead > mtu:
-		return 0, fmt.Errorf("%w: an MTU of %d and %d bytes of a tunnel are above the MTU of %s, %d",
-			ErrImpossible, s.MTU, overhead, carrier.Attrs().Name, mtu)
-	default:
-		return s.MTU, nil
+	if carrier == nil {
+		return cmp.Or(s.MTU, defaultMTU-overhead), nil
 	}
+	largest := carrier.Attrs().MTU - overhead
+	if s.MTU > largest {
+		return 0, fmt.Errorf("%w: an MTU of %d and %d bytes of a tunnel are above the MTU of %s, %d",
+			ErrImpossible, s.MTU, overhead, carrier.Attrs().Name, carrier.Attrs().MTU)
+	}
+	return cmp.Or(s.MTU, largest), nil
 }
 
 // overIPv6 reports whether the tunnel uses IPv6.
@@ -417,10 +414,8 @@ func (h session) ensureTunnel(s Segment, bridge, base netlink.Link, mtu int) err
 
 // vxlan returns the description of a vxlan device.
 func vxlan(name string, s Spec, base netlink.Link) *netlink.Vxlan {
-	v := &netlink.Vxlan{LinkAttrs: newAttributes(name), VxlanId: int(s.VNI), Port: int(s.Port), Learning: true}
-	if v.Port == 0 {
-		v.Port = vxlanPort
-	}
+	v := &netlink.Vxlan{LinkAttrs: newAttributes(name), VxlanId: int(s.VNI), Port: cmp.Or(int(s.Port), vxlanPort),
+		Learning: true}
 	if base != nil {
 		v.VtepDevIndex = base.Attrs().Index
 	}
