@@ -72,7 +72,8 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 	}
 	want := netlink.LinkAttrs{Alias: of.String(), MTU: cmp.Or(s.MTU, bridge.Attrs().MTU),
 		MasterIndex: bridge.Attrs().Index}
-	if port == nil {
+	created := port == nil
+	if created {
 		pair := &netlink.Veth{LinkAttrs: newAttributes(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
 		pair.MTU, pair.PeerHardwareAddr = want.MTU, net.HardwareAddr(p.MAC)
 		if port, err = h.create(pair); err != nil {
@@ -83,6 +84,9 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 		}
 	}
 	if err := h.apply(port, want, true, true); err != nil {
+		if created {
+			err = errors.Join(err, h.remove(port))
+		}
 		return p, err
 	}
 	if peer == nil {
