@@ -62,6 +62,10 @@ func node(c *cluster.Cluster, name string) *ipam.Driver {
 	return ipam.New(ipam.Options{
 		Service: s, Policy: func() *policy.Policy { return p }, Store: store, Clock: clock.RealClock{}, Node: name,
 		Grace: 10 * time.Millisecond,
+		Knows: func(context.Context, string, string, netip.Prefix, netip.Addr) (there, has bool, err error) {
+			return false, false, nil
+		},
+		Freed: func(network.Allocation) {},
 		Report: func(err error) {
 			defer GinkgoRecover()
 			Expect(err).NotTo(HaveOccurred(), "a problem that node %s reports", name)

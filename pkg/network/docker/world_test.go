@@ -105,11 +105,15 @@ func (w *world) open() {
 	current := func() *policy.Policy { return w.policy }
 	w.leases = ipam.New(ipam.Options{
 		Service: s, Policy: current, Store: w.store, Clock: w.clock, Grace: time.Minute,
+		Freed: func(network.Allocation) {}, Report: func(error) {},
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
 			return w.networks.HasNetwork(ctx, network, space, subnet, address)
 		},
 	})
-	w.networks = driver.New(driver.Options{Service: s, Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock})
+	w.networks = driver.New(driver.Options{
+		Service: s, Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock,
+		Report: func(error) {}, Removed: func(string, string) {},
+	})
 	if err := w.networks.Recover(ctx); err != nil {
 		w.t.Fatal(err)
 	}

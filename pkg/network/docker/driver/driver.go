@@ -79,7 +79,7 @@ type Options struct {
 	// reconciliations (default 1 minute).
 	Grace, Period time.Duration
 	// Report receives errors of background work. Removed receives each object that the reconciler removed: a network by
-	// its identifier, an endpoint by <network>/<endpoint>, or a link by its name. Both may be nil.
+	// its identifier, an endpoint by <network>/<endpoint>, or a link by its name.
 	Report  func(error)
 	Removed func(what, name string)
 }
@@ -108,12 +108,6 @@ type Driver struct {
 func New(o Options) *Driver {
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	o.Grace, o.Period = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Period, time.Minute)
-	if o.Report == nil {
-		o.Report = func(error) {}
-	}
-	if o.Removed == nil {
-		o.Removed = func(string, string) {}
-	}
 	return &Driver{
 		options:   o,
 		networks:  record.New[networkRow](o.Store, o.Node, "network"),

@@ -109,51 +109,37 @@ func (d *Driver) undo(ctx context.Context, do func(context.Context) error) {
 }
 
 // removeForgotten removes networks that Docker has forgotten, which is proven by their addresses being allocated
-// again for the new network. It fails if another network conflicts with the new one.
+// again for the new network. It fails if another network conflicts with the new one, or if a forgotten one has endpoints
+// in use. The caller holds the lock of all networks.
 func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
 	rows, err := d.networks.Rows(ctx)
 	if err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
-		if id == c.ID {
-			continue
-		}
 		forgotten, conflict := c.conflict(rows[id])
-		if conflict == nil {
+		if id == c.ID || conflict == nil {
 			continue
 		}
 		if !forgotten {
 			return conflict
 		}
-		if err := d.replaceNetwork(ctx, id, conflict); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// replaceNetwork removes a network that another one replaces. It fails with reason if the network has endpoints in
-// use. The caller holds the lock of all networks.
-func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) error {
-	return d.locked(ctx, []claim{networkLock(id)}, func() error {
-		row, ok, err := d.networks.Get(ctx, id)
-		if err != nil || !ok {
-			return err
-		}
-		endpoints, err := d.endpointsOf(ctx, id)
+		err := d.locked(ctx, []claim{networkLock(id)}, func() error {
+			endpoints, err := d.endpointsOf(ctx, id)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
+				return conflict
+			}
+			return d.removeNetwork(ctx, rows[id])
+		})
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
-			return reason
-		}
-		if err := d.removeNetwork(ctx, row); err != nil {
-			return err
-		}
 		d.options.Removed("network", id)
-		return nil
-	})
+	}
+	return nil
 }
 
 // endpointsOf returns the endpoints of a network, sorted by key.

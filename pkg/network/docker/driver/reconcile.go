@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
 const (
@@ -248,6 +249,24 @@ func (d *Driver) isDead(row endpointRow) bool {
 // and links.
 func (d *Driver) isBeforeBoot(row endpointRow) bool {
 	return row.Boot != d.options.Boot && row.Boot != "" && d.options.Boot != ""
+}
+
+// claim names a lock. Identifiers in keys contain no slash. The order of locks is: all networks, a network, an
+// endpoint in it.
+type claim = ledger.KeyLock[string]
+
+var allNetworks = claim{Key: "networks"}
+
+func networkLock(id string) claim { return claim{Key: "network/" + id} }
+
+func endpointLock(key string) claim { return claim{Key: "endpoint/" + key} }
+
+// networkLocks claims all networks and one of them.
+func networkLocks(id string) []claim { return []claim{allNetworks, networkLock(id)} }
+
+// endpointLocks claims an endpoint, and shares its network.
+func endpointLocks(network, id string) []claim {
+	return []claim{{Key: networkLock(network).Key, Shared: true}, endpointLock(endpointKey(network, id))}
 }
 
 // locked calls do while it holds locks. The error wraps network.ErrUnavailable if they are in use until the context ends.

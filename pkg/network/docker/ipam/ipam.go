@@ -59,10 +59,10 @@ type Options struct {
 	// Grace is the time after which an unused address is released (default 10 minutes).
 	Grace time.Duration
 	// Knows reports whether a network with a subnet of a space exists, and whether the address is in use in any
-	// network with that subnet. Nil means that none exists.
+	// network with that subnet.
 	Knows func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool,
 		err error)
-	// Freed receives released addresses, Report errors of background work. Both may be nil.
+	// Freed receives released addresses, Report errors of background work.
 	Freed  func(network.Allocation)
 	Report func(error)
 }
@@ -126,17 +126,6 @@ const keyStart = "last"
 // New returns a driver.
 func New(o Options) *Driver {
 	o.Grace = cmp.Or(o.Grace, 10*time.Minute)
-	if o.Report == nil {
-		o.Report = func(error) {}
-	}
-	if o.Freed == nil {
-		o.Freed = func(network.Allocation) {}
-	}
-	if o.Knows == nil {
-		o.Knows = func(context.Context, string, string, netip.Prefix, netip.Addr) (there, has bool, err error) {
-			return false, false, nil
-		}
-	}
 	local := &space{name: LocalSpace, short: "local", owners: "pool/", table: record.New[Pool](o.Store, o.Node, "lease")}
 	if o.Node != "" {
 		local.owners += o.Node + "/"
