@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (l *Driver) newAddressRequest(ctx context.Context, id string, options map[s
 		return nil, err
 	}
 	if w.word = word; word == "" {
-		w.word = leaseWord(w.lease.Term, w.activation)
+		w.word = wordLease + w.lease.Term + "/" + strconv.Itoa(w.activation)
 	}
 	pool := l.options.Policy().Pool(w.lease.Pool)
 	if _, has := subnetOf(pool, w.lease.Prefix); has {
@@ -319,7 +320,7 @@ func (l *Driver) Sweep(ctx context.Context) error {
 
 // sweep releases the unused addresses of a space, and notes those that it keeps for the grace period.
 func (l *Driver) sweep(ctx context.Context, s *space, gone map[string]time.Time) error {
-	held, err := l.options.Service.Owned(ctx, s.ownerPrefix())
+	held, err := l.options.Service.Owned(ctx, network.Owner{Contract: Contract, Key: s.owners + s.short + "/"})
 	if err != nil {
 		return err
 	}

@@ -219,11 +219,6 @@ func (l *Driver) spaceOf(id string) (*space, error) {
 	return nil, fmt.Errorf("%w: %q is not the identifier of a pool", ErrUnknown, id)
 }
 
-// ownerPrefix returns the common prefix of the owners in the space.
-func (s *space) ownerPrefix() network.Owner {
-	return network.Owner{Contract: Contract, Key: s.owners + s.short + "/"}
-}
-
 // owner returns the owner of an address of a lease.
 func (s *space) owner(id string, address netip.Addr) network.Owner {
 	return network.Owner{Contract: Contract, Key: s.owners + id + "/" + address.String()}
@@ -253,11 +248,6 @@ const (
 	wordSwarm = "swarm/"
 	wordTask  = "task/"
 )
-
-// leaseWord returns the word of an address in the local space.
-func leaseWord(term string, activation int) string {
-	return wordLease + term + "/" + strconv.Itoa(activation)
-}
 
 // roleWord returns the word of the caller in the global space.
 func (l *Driver) roleWord(options map[string]string) string {
