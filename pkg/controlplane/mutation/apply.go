@@ -39,7 +39,7 @@ func (p Plan) Exemption() contract.Exemption {
 func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
-		references []operation.Reference
+		references []operation.Place // those written that may refer to Secrets and ConfigMaps
 	)
 	for i := range p.Rules {
 		applied[i] = p.Rules[i].unapplied()
@@ -63,7 +63,11 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) 
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
 		}
-		references = append(references, planned.references(o)...)
+		for _, step := range planned.Steps {
+			if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
+				references = append(references, step.Place)
+			}
+		}
 	}
 	if err := o.Flush(); err != nil {
 		return nil, applyFailure("the units and files", err)
@@ -145,22 +149,6 @@ func (p *PlannedRule) report(applied *Applied, changed bool) {
 // all rules.
 func (p *PlannedRule) inTexts() bool {
 	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return !operation.InText(s.Place.Kind) })
-}
-
-// references returns the steps of the rule that may have added or removed a reference to a Secret or ConfigMap.
-func (p *PlannedRule) references(o *target.Object) []operation.Reference {
-	var references []operation.Reference
-	for _, step := range p.Steps {
-		if step.Overridden != "" || !operation.MayReference(step.Place.Kind) {
-			continue
-		}
-		value := step.Value
-		if step.Kept {
-			value = operation.CurrentValue(o, step.Place)
-		}
-		references = append(references, operation.Reference{Kind: step.Place.Kind, Value: value})
-	}
-	return references
 }
 
 // run returns the number of leading rules that are skipped or write only the kubelet's two texts from values. It

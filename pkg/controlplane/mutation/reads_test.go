@@ -35,7 +35,6 @@ controlplane:
   - flags: {set: {a: "${ variables.region }", b: "${ lookups.network.nodes }", c: "${ lookups.bucket.region }"}}
   - when: ${ lookups.other.region == "a" }
     flags: {set: {d: "${ lookups.policy.a }", e: "${ lookups.class.a }"}}
-  - checksumAnnotations: {set: {checksum/cloud: {secret: cloudprovider}}}
 `
 	program := compiled(t, compiler.Options{Kubernetes: elsewhere}, text)
 	var got []string
@@ -44,7 +43,6 @@ controlplane:
 	}
 	want := []string{
 		"bucket: Cluster backupbuckets /b",
-		"checksum_secret_cloudprovider: Namespaced secrets /cloudprovider",
 		"class:  klasses /x",
 		"cloud: Namespaced secrets /cloudprovider",
 		"network: Namespaced infrastructures /",

@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -63,28 +62,7 @@ func (b *bench) example(t *testing.T, d operation.Definition, text string) examp
 }
 
 func (b *bench) compile(d operation.Definition, on *target.Target, arguments source.Node) ([]operation.Write, source.Findings) {
-	environment := b.environment
-	if d.Lookups != nil {
-		environment = b.extended(d.Lookups(arguments))
-	}
-	return d.Compile(&operation.Context{Target: on, Expressions: environment, Files: beside}, arguments, d.Name)
-}
-
-// extended is the environment with the lookups that an operation makes by itself.
-func (b *bench) extended(own map[string]v1alpha1.Lookup) *expression.Environment {
-	var requests []facts.LookupRequest
-	for name, lookup := range own {
-		requests = append(requests, facts.LookupRequest{Name: name, Checksum: lookup.Checksum})
-	}
-	declared, err := facts.NewLookups(requests)
-	if err != nil {
-		return b.environment
-	}
-	environment, err := b.environment.Extend(declared.Variable())
-	if err != nil {
-		return b.environment
-	}
-	return environment
+	return d.Compile(&operation.Context{Target: on, Expressions: b.environment, Files: beside}, arguments, d.Name)
 }
 
 // with returns the findings for the first target with another value in a place.

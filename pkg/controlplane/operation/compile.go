@@ -6,6 +6,7 @@ package operation
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,43 +15,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
-
-// namedObjects compiles edits of objects in a list that are identified by a member, their key.
-type namedObjects struct {
-	kind   Kind
-	key    string
-	shape  func([]byte) ([]byte, error)
-	checks []check
-	// name judges a name; nil: every name will do.
-	name  func(string) string
-	apply func(*target.Object, string, Resolved) error
-}
-
-func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	return compiler{
-		place: Place{Kind: o.kind},
-		check: o.name,
-		value: func(n source.Node, path string) (Value, source.Findings) {
-			if n.Node == nil || n.Kind != yaml.MappingNode {
-				return Value{}, source.Findings{n.Finding(path, "must be a mapping of fields").Of(source.WrongType)}
-			}
-			for _, field := range n.Fields() {
-				if field.Key.Value == o.key {
-					return Value{}, source.Findings{field.Key.Finding(path, "%s is the key of this mapping; remove it here", o.key).Of(MisplacedField)}
-				}
-			}
-			value, findings := c.Tree(n, path)
-			if len(findings) == 0 {
-				value, findings = value.shaped(o.shape, n, path)
-			}
-			if len(findings) == 0 {
-				findings = runChecks(o.checks, n, path)
-			}
-			return value, findings
-		},
-		apply: o.apply,
-	}.compileEdits(arguments, path)
-}
 
 // edits are the arguments that most operations share: values to set, by name, and names to remove.
 type edits struct {
@@ -98,15 +62,20 @@ type compiler struct {
 	field string
 	// value compiles a value.
 	value func(n source.Node, path string) (Value, source.Findings)
-	// check judges a name; nil: every name that is not empty will do.
+	// check returns the problem of a name; nil accepts every name that is not empty. rule is the rule of its findings;
+	// source.InvalidName if empty.
 	check func(name string) string
-	// rule is the rule of findings for names that check rejects, and known are the possible names. If known is nil, any
-	// name of the right form is possible.
-	rule  func(name string) source.Rule
-	known []string
-	apply func(o *target.Object, name string, v Resolved) error
-	// keep is nil where places cannot be kept.
+	rule  source.Rule
+	// known lists the possible names. For another name, the finding has the rule unknown, and entry describes what the
+	// name is not. If known is nil, any name of the right form is possible.
+	known   []string
+	unknown source.Rule
+	entry   string
+	apply   func(o *target.Object, name string, v Resolved) error
+	// keep restores the place from the old object; nil where places cannot be kept.
 	keep func(name string) func(*target.Object) error
+	// path returns the path of an entry in the object; nil for entries inside texts.
+	path func(name string) fieldPath
 }
 
 // with returns a function that compiles values in the context.
@@ -133,17 +102,20 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		return nil, source.Findings{set.Finding(at, "must be a mapping of names to values").Of(source.WrongType)}
 	}
 	add := func(key source.Node, at source.Node, path string, value Value) {
-		if problem := k.checkName(key.Value); problem != "" {
-			findings = append(findings, key.Finding(path, "%s", problem).Of(k.ruleOf(key.Value)).Instead(key, k.known))
+		name := key.Value
+		if problem := k.problemOf(key, path); problem != nil {
+			findings = append(findings, *problem)
 			return
 		}
-		place := k.place
-		place.Name = key.Value
-		write := Write{Place: place, Value: value, At: at, Path: path, Apply: func(o *target.Object, v Resolved) error {
-			return k.apply(o, place.Name, v)
+		write := Write{Place: k.place, Value: value, At: at, Path: path, Apply: func(o *target.Object, v Resolved) error {
+			return k.apply(o, name, v)
 		}}
+		write.Place.Name = name
 		if k.keep != nil {
-			write.Keep = k.keep(key.Value)
+			write.Keep = k.keep(name)
+		}
+		if k.path != nil {
+			write.trace = k.path(name).trace()
 		}
 		writes = append(writes, write)
 	}
@@ -168,21 +140,21 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 	return writes, findings
 }
 
-func (k compiler) ruleOf(name string) source.Rule {
-	if k.rule == nil || checkName(name) != "" {
-		return source.InvalidName
+// problemOf returns the finding about a name, or nil.
+func (k compiler) problemOf(key source.Node, path string) *source.Finding {
+	name, rule := key.Value, source.InvalidName
+	problem := checkName(name)
+	if problem == "" && k.check != nil {
+		problem, rule = k.check(name), cmp.Or(k.rule, source.InvalidName)
 	}
-	return k.rule(name)
-}
-
-func (k compiler) checkName(name string) string {
-	if problem := checkName(name); problem != "" {
-		return problem
+	if problem == "" && k.known != nil && !slices.Contains(k.known, name) {
+		problem, rule = fmt.Sprintf("%q is not %s%s", name, k.entry, source.Suggest(name, k.known)), k.unknown
 	}
-	if k.check == nil {
-		return ""
+	if problem == "" {
+		return nil
 	}
-	return k.check(name)
+	finding := key.Finding(path, "%s", problem).Of(rule).Instead(key, k.known)
+	return &finding
 }
 
 // checkName validates a name without expressions.

@@ -44,26 +44,17 @@ func configuration() Definition {
 }
 
 func compileConfiguration(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	known := kubeletFields()
 	writes, findings := compiler{
 		place: Place{Kind: KubeletField},
 		value: c.Tree,
 		check: func(name string) string {
-			switch {
-			case name == "featureGates":
+			if name == "featureGates" {
 				return "feature gates are set with the operation featureGates, which keeps the remaining entries"
-			case !slices.Contains(known, name):
-				return fmt.Sprintf("%q is not a field of a KubeletConfiguration%s", name, source.Suggest(name, known))
 			}
 			return ""
 		},
-		rule: func(name string) source.Rule {
-			if name == "featureGates" {
-				return OtherOperation
-			}
-			return UnknownKubeletField
-		},
-		known: known,
+		rule:  OtherOperation,
+		known: kubeletFields(), unknown: UnknownKubeletField, entry: "a field of a KubeletConfiguration",
 		apply: func(o *target.Object, name string, v Resolved) error { return setKubeletField(o, v, name) },
 	}.compileEdits(arguments, path)
 	for _, write := range writes {

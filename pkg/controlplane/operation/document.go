@@ -180,10 +180,13 @@ func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) f
 	}
 }
 
-// trace returns the trace of a field of the document; there is none in a file of a node.
-func (d documentPlace) trace(p fieldPath) (Trace, bool) {
-	trace := Trace{Document: d.name, Format: cmp.Or(d.format, "yaml"), Encoding: strings.TrimPrefix(d.encoding, "plain"), Path: p.String()}
-	return trace, d.file == "" && isLasting(d.field)
+// trace returns the trace of a field of the document. It returns nil for a file of a node, and for a document in a field
+// that Gardener writes again.
+func (d documentPlace) trace(p fieldPath) *Trace {
+	if d.file != "" || !isLasting(d.field) {
+		return nil
+	}
+	return &Trace{Document: d.name, Format: cmp.Or(d.format, "yaml"), Encoding: strings.TrimPrefix(d.encoding, "plain"), Path: p.String()}
 }
 
 func (d documentPlace) open(o *target.Object) (*embedded, error) {

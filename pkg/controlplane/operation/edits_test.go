@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/cel-go/interpreter"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -85,8 +84,6 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
 		"podAnnotations": {"kube-apiserver", deployment, `{set: {c: d}}`, `{set: {c: e}}`, `{remove: [c]}`, "/spec/template/metadata/annotations",
 			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
-		"checksumAnnotations": {"kube-apiserver", deployment, `{set: {checksum/s: {secret: s}}}`, `{set: {checksum/s: {configMap: c}}}`, `{remove: [checksum/s]}`, "/spec/template/metadata/annotations",
-			`{"a":"b","checksum/s":"of-s"}`, `{"a":"b","checksum/s":"of-c"}`, `{"a":"b"}`},
 		"storage": {"etcd-main", etcd, `{class: a, capacity: 25Gi}`, `{class: b}`, `{class: b, capacity: 25Gi}`, "/spec",
 			`{"backup":{"port":8080},"storageClass":"a","storageCapacity":"25Gi"}`, `{"backup":{"port":8080},"storageClass":"b","storageCapacity":"25Gi"}`,
 			`{"backup":{"port":8080},"storageCapacity":"25Gi"}`},
@@ -188,7 +185,7 @@ func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 			}
 			continue
 		}
-		value, err := write.Resolve(context.Background(), b.variables(t, definition, nodes[0]))
+		value, err := write.Resolve(context.Background(), variables())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,29 +199,9 @@ func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 	return string(parsed.Bytes())
 }
 
-// variables are the variables of a rule: the lookups of the operation, with a checksum.
-func (b *bench) variables(t *testing.T, d operation.Definition, arguments source.Node) operation.Variables {
-	t.Helper()
-	if d.Lookups == nil {
-		shoot := &facts.Shoot{Resource: facts.Resource{Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}
-		shoot.Spec.Kubernetes.Version = "1.34.1"
-		return (&facts.Facts{Shoot: shoot}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
-	}
-	var requests []facts.LookupRequest
-	found := map[string]*facts.Found{}
-	for name, lookup := range d.Lookups(arguments) {
-		requests = append(requests, facts.LookupRequest{Name: name, Checksum: lookup.Checksum})
-		found[name] = &facts.Found{Checksum: "of-" + lookup.Secret.Value + lookup.ConfigMap.Value}
-	}
-	lookups, err := facts.NewLookups(requests)
-	if err != nil {
-		t.Fatal(err)
-	}
-	variables, err := interpreter.NewActivation(map[string]any{"lookups": lookups.Value(found)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return variables
+// variables are the variables of a rule.
+func variables() operation.Variables {
+	return (&facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.1", Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
 }
 
 // at returns the value at a JSON pointer: the text of a string, otherwise JSON.

@@ -18,7 +18,6 @@ import (
 
 // keepEnv restores an environment variable from the old object, unless the old object lacks the container.
 func keepEnv(container, name string) func(*target.Object) error {
-	path := fieldPath{{Key: "env"}, {Key: name, By: "name", Quoted: true}}
 	return func(o *target.Object) error {
 		now, err := o.Container(container)
 		if err != nil {
@@ -28,7 +27,7 @@ func keepEnv(container, name string) func(*target.Object) error {
 		if err != nil {
 			return nil //nolint:nilerr // the old object does not have the container
 		}
-		return path.keepBelow(now, then)
+		return pathOf("env").item("name", name).keepBelow(now, then)
 	}
 }
 
@@ -78,14 +77,7 @@ func compileEnvValue(c *Context, n source.Node, path string) (Value, source.Find
 	if findings := checkFields(n, path, valueSources); len(findings) > 0 {
 		return Value{}, findings
 	}
-	value, findings := c.Tree(n, path)
-	if len(findings) == 0 {
-		value, findings = value.shaped(shapeOf[corev1.EnvVarSource], n, path)
-	}
-	if len(findings) == 0 {
-		findings = runChecks(valueSourceChecks, n, path)
-	}
-	return value, findings
+	return typed[corev1.EnvVarSource](c, n, path, valueSourceChecks)
 }
 
 func applyEnv(o *target.Object, container, name string, v Resolved) error {
@@ -93,32 +85,18 @@ func applyEnv(o *target.Object, container, name string, v Resolved) error {
 	if err != nil {
 		return err
 	}
+	at := pathOf("env").item("name", name)
 	if v.Absent {
-		removeNamed(node, "env", "name", name)
+		at.remove(node)
 		return nil
 	}
-	list, err := node.Ensure("env", document.Array)
-	if err != nil {
-		return nested(err, "env of container %q", container)
+	wanted := object("valueFrom", v.JSON)
+	if v.JSON == nil {
+		wanted = object("value", document.Quote(v.Text()))
+		if item := at.find(node); item != nil && v.Text() == "" && item.Get("value") == nil {
+			item.Remove("valueFrom")
+			return nil // the API server drops an empty value
+		}
 	}
-	member, other, raw := "value", "valueFrom", v.JSON
-	if raw == nil {
-		raw = document.Quote(v.Text())
-	} else {
-		member, other = other, member
-	}
-	item := list.ItemWith("name", name)
-	if item == nil {
-		_, err = list.Append(object("name", document.Quote(name), member, raw))
-		return err
-	}
-	item.Remove(other)
-	switch {
-	case member == "valueFrom":
-		return mergeMember(item, member, raw)
-	case v.Text() == "" && item.Get(member) == nil:
-		return nil // the API server drops an empty value
-	}
-	_, err = item.Set(member, raw)
-	return err
+	return nested(at.merge(node, wanted), "container %q", container)
 }

@@ -44,7 +44,7 @@ func fields() Definition {
 				apply:    applyField,
 				keep:     func(p fieldPath) func(*target.Object) error { return p.keep },
 				appendTo: appendToField,
-				trace:    func(p fieldPath) (Trace, bool) { return Trace{Path: p.String()}, isLasting(p) },
+				trace:    fieldPath.trace,
 			}.compile(arguments, path, a)
 		},
 	}
@@ -53,11 +53,7 @@ func fields() Definition {
 func applyField(p fieldPath) func(*target.Object, Resolved) error {
 	return func(o *target.Object, v Resolved) error {
 		defer o.ForgetCommandLines()
-		if v.Absent {
-			p.remove(o.Document.Root())
-			return nil
-		}
-		return p.merge(o.Document.Root(), v.JSON)
+		return p.write(o.Document.Root(), v)
 	}
 }
 
@@ -89,10 +85,9 @@ type fieldCompiler struct {
 	apply func(p fieldPath) func(*target.Object, Resolved) error
 	// keep is nil where places cannot be kept.
 	keep func(p fieldPath) func(*target.Object) error
-	// trace returns the remaining effect of a write of the path, or false if there is none. If nil, the place
-	// determines it.
-	trace func(p fieldPath) (Trace, bool)
-	// appendTo appends an item to the list at a path, or several items from a list. Nil: there is no append.
+	// trace returns the trace of a write of the path, or nil if there is none.
+	trace func(p fieldPath) *Trace
+	// appendTo appends an item to the list at a path, or several items from a list.
 	appendTo func(p fieldPath, several bool) func(*target.Object, Resolved) error
 
 	writes   []Write
@@ -244,17 +239,9 @@ func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) 
 		f.findings = append(f.findings, n.Finding(at, "%s and %s, which the rule writes too, are one inside the other", place, f.writes[i].Place).Of(WrittenTwice))
 		return
 	}
-	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p)}
+	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p), trace: f.trace(p)}
 	if f.keep != nil {
 		write.Keep = f.keep(p)
-	}
-	if f.trace != nil {
-		write.leaves = func(*Resolved) []Trace {
-			if trace, lasts := f.trace(p); lasts {
-				return []Trace{trace}
-			}
-			return nil
-		}
 	}
 	f.writes = append(f.writes, write)
 }
@@ -304,48 +291,6 @@ func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, sev
 	where.Name = p.String() + "[+ " + name + "]"
 	f.writes = append(f.writes, Write{
 		Place: where, Value: value, At: item, Path: at, Adds: true,
-		Apply: f.appendTo(p, several),
-		leaves: func(v *Resolved) []Trace {
-			switch trace, lasts := f.trace(p); {
-			case !lasts:
-				return nil
-			case v == nil:
-				return []Trace{trace.Any()}
-			default:
-				return trace.itemsOf(v.JSON, several)
-			}
-		},
+		Apply: f.appendTo(p, several), trace: f.trace(p), severalItems: several,
 	})
-}
-
-// lastingPath returns the path of a place that keeps its value after the rule is removed, because Gardener does not
-// write it again: labels, annotations and fields of the object itself. Gardener writes pod templates and parts of nodes
-// at each reconciliation.
-func lastingPath(p Place) (string, bool) {
-	var path fieldPath
-	switch p.Kind {
-	case Label:
-		path = labelsPath.with(p.Name)
-	case Annotation:
-		path = annotationsPath.with(p.Name)
-	case ServiceField:
-		path = fieldPath{{Key: "spec"}, {Key: p.Name}}
-	default:
-		return "", false
-	}
-	text := path.String()
-	return text, isLasting(path)
-}
-
-func isLasting(p fieldPath) bool {
-	keys := strings.Join(p.keys(), ".")
-	within := func(outer []string) bool {
-		for _, o := range outer {
-			if keys == o || inside(keys, o) {
-				return true
-			}
-		}
-		return false
-	}
-	return len(p.keys()) > 1 && within(lasting) && !within(transient)
 }

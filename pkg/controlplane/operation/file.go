@@ -83,7 +83,7 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 	}
 	write := Write{Place: Place{Kind: File, Name: a.Path}, At: arguments, Path: at}
 	if a.Remove {
-		write.Value, write.Apply = Remove(), func(o *target.Object, _ Resolved) error { return removeFile(o, a.Path) }
+		write.Value, write.Apply = Remove(), func(o *target.Object, v Resolved) error { return filePath(a.Path).write(o.Document.Root(), v) }
 		return []Write{write}, findings
 	}
 	fields, problems := compileFileFields(c, a, arguments, at)
@@ -223,10 +223,7 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 			return err
 		}
 	}
-	if present == nil {
-		return addFile(o, a.Path, withMember(raw, "path", a.Path))
-	}
-	wanted, err := document.Parse(raw)
+	wanted, err := o.Document.Root().Parse(raw)
 	if err != nil {
 		return err
 	}
@@ -235,22 +232,11 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 			present.Get("content").Remove(kind)
 		}
 	}
-	return merge(present, wanted.Root(), "")
+	return filePath(a.Path).merge(o.Document.Root(), raw)
 }
 
-func addFile(o *target.Object, path string, raw []byte) error {
-	files, err := o.Document.Root().Get("spec").Ensure("files", document.Array)
-	if err != nil {
-		return nested(err, "file %s", path)
-	}
-	_, err = files.Append(raw)
-	return err
-}
-
-func removeFile(o *target.Object, path string) error {
-	removeNamed(o.Document.Root().Get("spec"), "files", "path", path)
-	return nil
-}
+// filePath returns the path of a file in an OperatingSystemConfig.
+func filePath(path string) fieldPath { return pathOf("spec", "files").item("path", path) }
 
 // encodeInline puts the data of an inline content into base64.
 func encodeInline(raw []byte) ([]byte, error) {

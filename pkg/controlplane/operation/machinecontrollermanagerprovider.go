@@ -92,7 +92,9 @@ func compileSidecarPolicy(a machineProviderArguments, name string, arguments sou
 	value := Value{constant: &Resolved{JSON: object("controlledValues", []byte(`"`+vpaautoscalingv1.ContainerControlledValuesRequestsOnly+`"`))}}
 	return Write{
 		Place: Place{Kind: ContainerPolicy, Name: name}, Value: value, At: arguments, Path: path,
-		Apply: func(o *target.Object, v Resolved) error { return setContainerPolicy(o, name, v) },
+		Apply: func(o *target.Object, v Resolved) error {
+			return pathOf("spec", "resourcePolicy", "containerPolicies").item("containerName", name).write(o.Document.Root(), v)
+		},
 	}, findings
 }
 
@@ -193,7 +195,10 @@ var sidecarFlags = []struct{ name, value string }{
 func compileSidecarContainer(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
 	write := Write{
 		Place: Place{Kind: Container, Name: name}, At: arguments, Path: path,
-		Apply: func(o *target.Object, v Resolved) error { return setContainer(o, "containers", name, v) },
+		Apply: func(o *target.Object, v Resolved) error {
+			defer o.ForgetCommandLines()
+			return containersIn(Container, "containers").at(name).write(o.Document.Root(), v)
+		},
 	}
 	var parsed yaml.Node
 	if err := yaml.Unmarshal([]byte(sidecar), &parsed); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -89,9 +88,6 @@ type Definition struct {
 	Components []string
 	// KeepsByDefault means that a rule without onUpdate keeps the values of the old object on UPDATE.
 	KeepsByDefault bool
-	// Lookups are lookups that the operation needs for its arguments and that the profile need not declare, by name; nil:
-	// none.
-	Lookups func(arguments source.Node) map[string]v1alpha1.Lookup
 	// Compile parses the arguments and returns all findings about them.
 	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
 }
@@ -130,8 +126,10 @@ type Write struct {
 	// rule that keeps values is refused.
 	Keep func(o *target.Object) error
 
-	// leaves implements Traces; if nil, the place determines them.
-	leaves func(v *Resolved) []Trace
+	// trace is the trace that the write leaves, or nil. If Adds is true, it is the trace of the list; severalItems
+	// reports that the value is a list of items to append, and not one item.
+	trace        *Trace
+	severalItems bool
 }
 
 // Kind is a kind of place.

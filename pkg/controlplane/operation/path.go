@@ -16,19 +16,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// withMember puts a member with a text in front of the members of a JSON object. It returns an absent object unchanged.
-func withMember(raw []byte, key, value string) []byte {
-	if len(raw) == 0 {
-		return raw
-	}
-	out := append([]byte{'{'}, document.Quote(key)...)
-	out = append(append(out, ':'), document.Quote(value)...)
-	if len(raw) > len("{}") {
-		out = append(out, ',')
-	}
-	return append(out, raw[1:]...)
-}
-
 // fieldPath is the way to a field that can be written.
 type fieldPath fieldpath.Path
 
@@ -44,11 +31,25 @@ func parsePath(text string) (fieldPath, error) {
 	return fieldPath(p), err
 }
 
+// pathOf returns the path with these members.
+func pathOf(keys ...string) fieldPath {
+	p := make(fieldPath, len(keys))
+	for i, key := range keys {
+		p[i].Key = key
+	}
+	return p
+}
+
 // String writes the path in the one form that places compare.
 func (p fieldPath) String() string { return fieldpath.Path(p).String() }
 
 // with returns the path to a member below.
 func (p fieldPath) with(key string) fieldPath { return fieldPath(fieldpath.Path(p).With(key)) }
+
+// item returns the path to the item of the list that has the text key as its member by.
+func (p fieldPath) item(by, key string) fieldPath {
+	return append(p[:len(p):len(p)], fieldpath.Step{Key: key, By: by, Quoted: true})
+}
 
 // keys returns the members on the path, without the items of lists.
 func (p fieldPath) keys() []string { return fieldpath.Path(p).Keys() }
@@ -68,6 +69,19 @@ func (p fieldPath) find(n *document.Node) *document.Node {
 func loose(s fieldpath.Step) fieldpath.Step {
 	s.Quoted = false
 	return s
+}
+
+// write writes a value to the place: a text as a string, and a structured value with merge. An absent value removes the
+// place.
+func (p fieldPath) write(root *document.Node, v Resolved) error {
+	if v.Absent {
+		p.remove(root)
+		return nil
+	}
+	if v.JSON == nil {
+		return p.merge(root, document.Quote(v.Text()))
+	}
+	return p.merge(root, v.JSON)
 }
 
 // merge merges a value into the place. It creates missing parents: objects, lists, and the item of a list with the
@@ -324,43 +338,6 @@ func mergeByIndex(node, wanted *document.Node) error {
 		}
 	}
 	return nil
-}
-
-// mergeMember merges raw JSON into a member of an object, which it makes where there is none.
-func mergeMember(parent *document.Node, member string, raw []byte) error {
-	wanted, err := document.Parse(raw)
-	if err != nil {
-		return err
-	}
-	return mergeInto(parent, member, wanted.Root(), false)
-}
-
-// mergeNamed merges an object into the item of a list that has the same key, or appends it.
-func mergeNamed(parent *document.Node, member, key, name string, raw []byte) error {
-	wanted, err := document.Parse(raw)
-	if err != nil {
-		return err
-	}
-	list, err := parent.Ensure(member, document.Array)
-	if err != nil {
-		return nested(err, "%s", member)
-	}
-	if item := list.ItemWith(key, name); item != nil {
-		return merge(item, wanted.Root(), "")
-	}
-	_, err = list.Append(raw)
-	return err
-}
-
-// removeNamed removes the items of a list with the given value of the member key.
-func removeNamed(parent *document.Node, member, key, name string) {
-	list := parent.Get(member)
-	items := list.Items()
-	for i := len(items) - 1; i >= 0; i-- {
-		if text, ok := items[i].Get(key).Text(); ok && text == name {
-			list.RemoveItem(i)
-		}
-	}
 }
 
 func all(nodes []*document.Node, is func(*document.Node) bool) bool {

@@ -14,38 +14,28 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// WriteReferences updates the reference annotations of the object and its pod template after steps that wrote volumes,
-// environment variables or containers. It adds one for each Secret and ConfigMap that a step added, and removes those
-// that the pod no longer uses. It keeps annotations without a name, which Gardener sets for other uses, and adds none
-// for Gardener's own references, because this would restart the pods without need. It fails if the metadata of the object or of its pod template is not a mapping.
-func WriteReferences(o *target.Object, steps []Reference) error {
-	var brought, was, using used
-	for _, step := range steps {
-		if step.Kind == Field {
-			brought.addNew(o)
-		} else if err := brought.addStep(o.Document.Root(), step); err != nil {
-			return err
+// WriteReferences updates the reference annotations of the object and its pod template after rules wrote places. It adds
+// one for each Secret and ConfigMap that is used in one of the places, or that the received object did not use. It
+// removes those that the pod no longer uses. It keeps annotations without a name, which Gardener sets for other uses,
+// and adds none for Gardener's own references, because this would restart the pods without need. It fails if the
+// metadata of the object or of its pod template is not a mapping.
+func WriteReferences(o *target.Object, places []Place) error {
+	var was, using, added used
+	for _, place := range places {
+		added.addPlace(o, place)
+	}
+	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
+	using.addPod(o.PodSpec())
+	for _, u := range using {
+		if !slices.Contains(was, u) && !slices.Contains(added, u) {
+			added = append(added, u)
 		}
 	}
-	using.addPod(o.PodSpec())
-	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
-	for _, metadata := range []*document.Node{o.Document.Root().Get("metadata"), o.PodTemplate().Get("metadata")} {
-		removeStale(metadata.Get("annotations"), was, using)
-	}
-	if len(brought) == 0 {
-		return nil
-	}
-	object, err := objectMetadata(o)
-	if err != nil {
-		return err
-	}
-	pod, err := podMetadata(o)
-	if err != nil {
-		return err
-	}
-	for _, metadata := range []*document.Node{object, pod} {
-		for _, u := range brought {
-			if err := setKey(metadata, "annotations", u.annotation(), Resolved{Texts: []string{u.name}}); err != nil {
+	for _, metadata := range []fieldPath{pathOf("metadata"), pathOf("spec", "template", "metadata")} {
+		annotations := metadata.with("annotations")
+		removeStale(annotations.find(o.Document.Root()), was, using)
+		for _, u := range added {
+			if err := annotations.with(u.annotation()).merge(o.Document.Root(), document.Quote(u.name)); err != nil {
 				return err
 			}
 		}
@@ -53,34 +43,9 @@ func WriteReferences(o *target.Object, steps []Reference) error {
 	return nil
 }
 
-// Reference is a step that may have added or dropped the use of a Secret or ConfigMap.
-type Reference struct {
-	Kind  Kind
-	Value Resolved
-}
-
 // MayReference reports whether writes of the kind can add or remove a reference to a Secret or ConfigMap.
 func MayReference(kind Kind) bool {
-	return kind == Volume || kind == Env || kind == Container || kind == Field
-}
-
-// CurrentValue returns the current value of a place that may contain references. It is absent if there is none.
-func CurrentValue(o *target.Object, p Place) Resolved {
-	var found *document.Node
-	switch p.Kind {
-	case Volume:
-		found = o.PodSpec().Get("volumes").ItemWith("name", p.Name)
-	case Env:
-		if container, err := o.Container(p.Container); err == nil {
-			found = container.Get("env").ItemWith("name", p.Name).Get("valueFrom")
-		}
-	case Container:
-		found = o.PodSpec().Get("containers").ItemWith("name", p.Name)
-	}
-	if found == nil {
-		return Resolved{Absent: true}
-	}
-	return Resolved{JSON: found.Raw()}
+	return slices.Contains([]Kind{Volume, Env, Container, InitContainer, Field}, kind)
 }
 
 // removeStale removes the reference annotations for objects that the pod does not use any more. It keeps annotations of
@@ -118,34 +83,18 @@ func (u *used) add(kind string, name *document.Node) {
 	}
 }
 
-// addStep adds the objects that the value of a step uses.
-func (u *used) addStep(root *document.Node, step Reference) error {
-	if step.Value.JSON == nil {
-		return nil
-	}
-	value, err := document.Parse(step.Value.JSON)
-	if err != nil {
-		return err
-	}
-	switch step.Kind {
+// addPlace adds the objects that a volume, an environment variable or a container uses.
+func (u *used) addPlace(o *target.Object, p Place) {
+	switch p.Kind {
 	case Volume:
-		u.addVolume(value.Root())
+		u.addVolume(o.PodSpec().Get("volumes").ItemWith("name", p.Name))
 	case Env:
-		u.addValueFrom(value.Root())
-	case Container:
-		u.addContainer(value.Root())
-	}
-	return nil
-}
-
-// addNew adds the objects that the pod uses but did not use in the received object.
-func (u *used) addNew(o *target.Object) {
-	var was, using used
-	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
-	using.addPod(o.PodSpec())
-	for _, use := range using {
-		if !slices.Contains(was, use) && !slices.Contains(*u, use) {
-			*u = append(*u, use)
+		if container, err := o.Container(p.Container); err == nil {
+			u.addValueFrom(container.Get("env").ItemWith("name", p.Name).Get("valueFrom"))
+		}
+	case Container, InitContainer:
+		if container, err := o.Container(p.Name); err == nil {
+			u.addContainer(container)
 		}
 	}
 }

@@ -27,7 +27,6 @@ func All() []Definition {
 		annotations(),
 		podLabels(),
 		podAnnotations(),
-		checksumAnnotations(),
 		storage(),
 		service(),
 		containerPolicies(),

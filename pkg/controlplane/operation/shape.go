@@ -184,6 +184,18 @@ func (v Value) shaped(shape func([]byte) ([]byte, error), n source.Node, path st
 	return v, nil
 }
 
+// typed compiles a value that Kubernetes decodes as a T, with further checks.
+func typed[T any](c *Context, n source.Node, path string, checks []check) (Value, source.Findings) {
+	value, findings := c.Tree(n, path)
+	if len(findings) == 0 {
+		value, findings = value.shaped(shapeOf[T], n, path)
+	}
+	if len(findings) == 0 {
+		findings = runChecks(checks, n, path)
+	}
+	return value, findings
+}
+
 // check is a condition for the values at a path that types do not express. kube-apiserver enforces it, or the component
 // when it starts.
 type check struct {
@@ -324,8 +336,6 @@ func notBelowZero(n source.Node, at string) source.Findings {
 	}
 	return nil
 }
-
-var errNoPodTemplate = errors.New("is missing")
 
 // Checks of parts of pods: those of Kubernetes' pkg/apis/core/validation/validation.go that concern one field. Required
 // fields are checked only if the existing object cannot have them.

@@ -52,8 +52,8 @@ func setSetting(o *target.Object, name string, v Resolved) error {
 		if v.Absent {
 			return nil
 		}
-		return addFile(o, target.KernelSettingsPath, object("path", document.Quote(target.KernelSettingsPath), "permissions", []byte("420"),
-			"content", object("inline", object("encoding", document.Quote(""), "data", document.Quote(name+" = "+v.Text()+"\n")))))
+		return filePath(target.KernelSettingsPath).merge(o.Document.Root(), object("permissions", []byte("420"), "content",
+			object("inline", object("encoding", document.Quote(""), "data", document.Quote(name+" = "+v.Text()+"\n")))))
 	}
 	content, err := o.Content(target.KernelSettingsPath)
 	if err != nil {

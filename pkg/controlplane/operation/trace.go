@@ -10,18 +10,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
-)
-
-// The maps of strings that rules edit.
-var (
-	labelsPath         = fieldPath{{Key: "metadata"}, {Key: "labels"}}
-	annotationsPath    = fieldPath{{Key: "metadata"}, {Key: "annotations"}}
-	podLabelsPath      = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "labels"}}
-	podAnnotationsPath = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "annotations"}}
 )
 
 // AnyItem selects all items of a list in a Trace.
@@ -229,12 +222,31 @@ var (
 // Traces returns the lasting effects of writing a value to an object. If they cannot be determined, as for a nil value,
 // which was not computed, it returns the trace of all items of the list.
 func (w *Write) Traces(v *Resolved) []Trace {
-	if w.leaves != nil {
-		return w.leaves(v)
+	switch {
+	case w.trace == nil:
+		return nil
+	case !w.Adds:
+		return []Trace{*w.trace}
+	case v == nil:
+		return []Trace{w.trace.Any()}
+	default:
+		return w.trace.itemsOf(v.JSON, w.severalItems)
 	}
-	path, ok := lastingPath(w.Place)
-	if !ok {
+}
+
+// trace returns the trace of a field of the object, or nil if Gardener writes the field again.
+func (p fieldPath) trace() *Trace {
+	if !isLasting(p) {
 		return nil
 	}
-	return []Trace{{Path: path}}
+	return &Trace{Path: p.String()}
+}
+
+// isLasting reports whether a field keeps its value after the rule is removed, because Gardener does not write it again.
+func isLasting(p fieldPath) bool {
+	keys := strings.Join(p.keys(), ".")
+	within := func(outer []string) bool {
+		return slices.ContainsFunc(outer, func(o string) bool { return keys == o || inside(keys, o) })
+	}
+	return len(p.keys()) > 1 && within(lasting) && !within(transient)
 }

@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -119,10 +118,10 @@ func compileUnitContent(c *Context, a unitArguments, arguments source.Node, path
 	return []Write{{
 		Place: Place{Kind: Unit, Name: a.Name}, Value: value.escaped(inUnitText), At: arguments, Path: path,
 		Apply: func(o *target.Object, v Resolved) error {
-			if a.IfAbsent && findUnit(o, a.Name) != nil {
+			if a.IfAbsent && unitPath(a.Name).find(o.Document.Root()) != nil {
 				return nil
 			}
-			return setUnit(o, a.Name, "content", document.Quote(v.Text()))
+			return unitPath(a.Name).with("content").write(o.Document.Root(), v)
 		},
 	}}, findings
 }
@@ -148,7 +147,9 @@ func compileUnitFields(c *Context, a unitArguments, _ source.Node, path string) 
 		findings = append(findings, problems...)
 		writes = append(writes, Write{
 			Place: Place{UnitField, a.Name, field.name}, Value: value, At: field.value, Path: path + "." + field.name,
-			Apply: func(o *target.Object, v Resolved) error { return setUnit(o, a.Name, field.name, v.JSON) },
+			Apply: func(o *target.Object, v Resolved) error {
+				return unitPath(a.Name).with(field.name).write(o.Document.Root(), v)
+			},
 		})
 	}
 	return writes, findings
@@ -267,41 +268,15 @@ func addOptions(o *target.Object, a unitArguments, option string, values []strin
 	return nil
 }
 
-func findUnit(o *target.Object, name string) *document.Node {
-	return o.Document.Root().Find("spec", "units").ItemWith("name", name)
-}
+// unitPath returns the path of a unit in an OperatingSystemConfig.
+func unitPath(name string) fieldPath { return pathOf("spec", "units").item("name", name) }
 
-// setUnit sets a field of a unit. It adds a missing unit.
-func setUnit(o *target.Object, name, field string, raw []byte) error {
-	found, err := ensureUnit(o, name)
-	if err != nil {
-		return err
+func setDropIn(o *target.Object, unit, name string, v Resolved) error {
+	at := unitPath(unit).with("dropIns").item("name", name)
+	if !v.Absent {
+		at = at.with("content")
 	}
-	_, err = found.Set(field, raw)
-	return err
-}
-
-func ensureUnit(o *target.Object, name string) (*document.Node, error) {
-	if found := findUnit(o, name); found != nil {
-		return found, nil
-	}
-	units, err := o.Document.Root().Get("spec").Ensure("units", document.Array)
-	if err != nil {
-		return nil, nested(err, "unit %s", name)
-	}
-	return units.Append(object("name", document.Quote(name)))
-}
-
-func setDropIn(o *target.Object, name, dropIn string, v Resolved) error {
-	if v.Absent {
-		removeNamed(findUnit(o, name), "dropIns", "name", dropIn)
-		return nil
-	}
-	found, err := ensureUnit(o, name)
-	if err != nil {
-		return err
-	}
-	return mergeNamed(found, "dropIns", "name", dropIn, object("name", document.Quote(dropIn), "content", document.Quote(v.Text())))
+	return at.write(o.Document.Root(), v)
 }
 
 // unitSections lists the sections that systemd reads in each type of unit in addition to [Unit] and [Install]

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -98,13 +97,7 @@ func compileVolume(c *Context, field source.Field, path string) ([]Write, source
 	}
 	writes, findings := compileMounts(c, name, mount, path+".mount")
 	if sources == 1 {
-		value, problems := c.Tree(source.Node{Node: volume, File: field.Value.File}, path)
-		if len(problems) == 0 {
-			value, problems = value.shaped(shapeOf[corev1.VolumeSource], field.Value, path)
-		}
-		if len(problems) == 0 {
-			problems = runChecks(volumeChecks, field.Value, path)
-		}
+		value, problems := typed[corev1.VolumeSource](c, source.Node{Node: volume, File: field.Value.File}, path, volumeChecks)
 		writes = append(writes, Write{Place: Place{Kind: Volume, Name: name}, Value: value, At: field.Value, Path: path,
 			Apply: func(o *target.Object, v Resolved) error { return setVolume(o, name, v.JSON) }})
 		findings = append(findings, problems...)
@@ -154,39 +147,27 @@ func compileMountValue(c *Context, mount source.Node, path string, known []strin
 	if !mounted {
 		findings = append(findings, mount.Finding(path+".mountPath", "is missing").Of(source.MissingField))
 	}
-	value, problems := c.Tree(source.Node{Node: rest, File: mount.File}, path)
-	if len(problems)+len(findings) == 0 {
-		value, problems = value.shaped(shapeOf[corev1.VolumeMount], mount, path)
+	if len(findings) > 0 {
+		return Value{}, findings
 	}
-	if len(problems)+len(findings) == 0 {
-		problems = runChecks(mountChecks, mount, path)
-	}
-	return value, append(findings, problems...)
+	return typed[corev1.VolumeMount](c, source.Node{Node: rest, File: mount.File}, path, mountChecks)
 }
 
+// setVolume writes a volume, and removes its other sources.
 func setVolume(o *target.Object, name string, raw []byte) error {
-	spec := o.PodSpec()
-	if spec == nil {
-		return nested(errNoPodTemplate, "spec.template.spec")
-	}
-	wanted, err := document.Parse(raw)
+	root, at := o.Document.Root(), pathOf("spec", "template", "spec", "volumes").item("name", name)
+	wanted, err := root.Parse(raw)
 	if err != nil {
 		return err
 	}
-	if present := spec.Get("volumes").ItemWith("name", name); present != nil {
+	if present := at.find(root); present != nil {
 		for _, key := range volumeSources {
 			if wanted.Root().Get(key) == nil {
 				present.Remove(key)
 			}
 		}
-		return merge(present, wanted.Root(), "")
 	}
-	list, err := spec.Ensure("volumes", document.Array)
-	if err != nil {
-		return nested(err, "volumes")
-	}
-	_, err = list.Append(withMember(raw, "name", name))
-	return err
+	return at.merge(root, raw)
 }
 
 func setMount(o *target.Object, container, volume string, raw []byte) error {
@@ -194,16 +175,16 @@ func setMount(o *target.Object, container, volume string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	return mergeNamed(node, "volumeMounts", "name", volume, withMember(raw, "name", volume))
+	return nested(pathOf("volumeMounts").item("name", volume).merge(node, raw), "container %q", container)
 }
 
 // removeVolume removes a volume and its mounts in all containers.
 func removeVolume(o *target.Object, name string) error {
 	spec := o.PodSpec()
-	removeNamed(spec, "volumes", "name", name)
+	pathOf("volumes").item("name", name).remove(spec)
 	for _, list := range []string{"containers", "initContainers"} {
 		for _, container := range spec.Get(list).Items() {
-			removeNamed(container, "volumeMounts", "name", name)
+			pathOf("volumeMounts").item("name", name).remove(container)
 		}
 	}
 	return nil

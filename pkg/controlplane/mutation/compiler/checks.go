@@ -266,8 +266,8 @@ func (c *profileCompiler) outdated(r *mutation.Rule, from v1alpha1.Rule) {
 // onEtcd names the fields of an Etcd of etcd-druid that correspond to fields of a pod template (etcd-druid:
 // api/core/v1alpha1, EtcdSpec).
 var onEtcd = map[string]string{
-	"podAnnotations": "fields with spec.annotations, which the etcd's pods get", "checksumAnnotations": "fields with spec.annotations, which the etcd's pods get",
-	"podLabels": "fields with spec.labels, which the etcd's pods get",
+	"podAnnotations": "fields with spec.annotations, which the etcd's pods get",
+	"podLabels":      "fields with spec.labels, which the etcd's pods get",
 }
 
 // serviceTarget is the target that exists in the older generation only.

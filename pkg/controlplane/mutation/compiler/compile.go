@@ -133,7 +133,7 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 	all := &compilation{program: mutation.NewProgram(o.Generation, o.Mark, versions), partial: map[string]bool{}}
 	found := newFound(profiles)
 	for _, document := range profiles {
-		c := profileCompiler{all: all, document: WithLookups(document), options: o}
+		c := profileCompiler{all: all, document: document, options: o}
 		c.compile()
 		found.add(c.findings)
 	}

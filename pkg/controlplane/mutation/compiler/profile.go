@@ -6,7 +6,6 @@ package compiler
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -248,35 +247,6 @@ func usable(t *target.Target) string {
 	return strings.Join(names, ", ")
 }
 
-// WithLookups returns the profile with implicit lookups of its rules' operations added to the declared ones.
-func WithLookups(d *profile.Document) *profile.Document {
-	own := map[string]v1alpha1.Lookup{}
-	for _, set := range []v1alpha1.Set{d.ControlPlane, d.ControlPlaneExposure, d.ControlPlaneBackup} {
-		for _, entry := range set {
-			for _, rule := range entry.Rules {
-				for _, field := range rule.Operations {
-					name := field.Key.Value
-					known := slices.Concat(operation.Names(), v1alpha1.RuleFields)
-					if meant, near := source.Nearest(name, known); near && !slices.Contains(known, name) {
-						name = meant // as where the rule is compiled
-					}
-					if definition, ok := operation.Lookup(name); ok && definition.Lookups != nil {
-						maps.Copy(own, definition.Lookups(field.Value))
-					}
-				}
-			}
-		}
-	}
-	if len(own) == 0 {
-		return d
-	}
-	maps.Copy(own, d.Lookups)
-	with, declared := *d, *d.ProviderProfile
-	declared.Lookups = own
-	with.ProviderProfile = &declared
-	return &with
-}
-
 // rule compiles a rule and continues after each mistake. It returns nil if the rule cannot be compiled; then checks of
 // the whole rule are omitted.
 func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*mutation.Rule, source.Findings) {
@@ -405,9 +375,18 @@ func operationOf(t *target.Target, r v1alpha1.Rule) (operation.Definition, sourc
 	return definition, arguments, findings
 }
 
+// removedOperations names the replacements of operations that former releases had.
+var removedOperations = map[string]string{
+	"checksumAnnotations": "podAnnotations with ${ lookups.x.checksum }, and a lookup x with checksum: true",
+	"cri":                 "fields with spec.criConfig",
+	"patch":               "fields",
+}
+
 func unknownOperation(t *target.Target, r v1alpha1.Rule, field source.Field, known []string) source.Finding {
 	hint := source.Suggest(field.Key.Value, known)
-	if hint == "" {
+	if instead := removedOperations[field.Key.Value]; instead != "" {
+		hint = "; use " + instead
+	} else if hint == "" {
 		hint = "; these can be used on " + t.Name + ": " + usable(t)
 	}
 	finding := field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint).Of(UnknownOperation).InPart()

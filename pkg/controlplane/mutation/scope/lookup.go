@@ -141,13 +141,9 @@ func (l *Lookup) read(ctx context.Context, namespace string, variables operation
 // Missing reports whether the object does not exist.
 func (e *LookupError) Missing() bool { return !e.Unresolved && errors.Is(e.Cause, facts.ErrNotFound) }
 
-// Subject returns the name of the lookup for messages. The profile does not contain the name of an implicit lookup.
+// Subject returns the name of the lookup for messages.
 func (e *LookupError) Subject() string {
-	l := e.Lookup
-	if l.Request.Checksum && strings.HasPrefix(l.Request.Name, "checksum_") {
-		return fmt.Sprintf("profile %s: the checksum of %s (%s)", l.Profile, l.Shown, l.At)
-	}
-	return fmt.Sprintf("profile %s: lookup %s", l.Profile, l.Request.Name)
+	return fmt.Sprintf("profile %s: lookup %s", e.Lookup.Profile, e.Lookup.Request.Name)
 }
 
 // Resolve computes the name of the object. It fails if an expression fails, or its result is not a valid name.
