@@ -7,6 +7,7 @@ package operation
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -55,11 +56,10 @@ func (c *Context) container(name string) string {
 	return name
 }
 
-// compiler converts the entries of edits to writes.
+// compiler converts edits to writes, one for each name. Its methods add the writes and findings of one argument.
 type compiler struct {
+	// place is the place of each write. The name of an entry is appended to its name.
 	place Place
-	// field is the argument with the values, for findings; "set" if empty.
-	field string
 	// value compiles a value.
 	value func(n source.Node, path string) (Value, source.Findings)
 	// check returns the problem of a name; nil accepts every name that is not empty. rule is the rule of its findings;
@@ -76,6 +76,9 @@ type compiler struct {
 	keep func(name string) func(*target.Object) error
 	// path returns the path of an entry in the object; nil for entries inside texts.
 	path func(name string) fieldPath
+
+	writes   []Write
+	findings source.Findings
 }
 
 // with returns a function that compiles values in the context.
@@ -92,56 +95,68 @@ func (k compiler) compileEdits(arguments source.Node, path string) ([]Write, sou
 	return k.compile(arguments, path, a.Set, a.Remove)
 }
 
+// compile compiles values to set and names to remove.
 func (k compiler) compile(arguments source.Node, path string, set source.Node, remove []source.Node) ([]Write, source.Findings) {
-	var (
-		writes   []Write
-		findings source.Findings
-	)
-	at := path + "." + cmp.Or(k.field, "set")
-	if set.Node != nil && !set.Absent() && set.Kind != yaml.MappingNode {
-		return nil, source.Findings{set.Finding(at, "must be a mapping of names to values").Of(source.WrongType)}
-	}
-	add := func(key source.Node, at source.Node, path string, value Value) {
-		name := key.Value
-		if problem := k.problemOf(key, path); problem != nil {
-			findings = append(findings, *problem)
-			return
-		}
-		write := Write{Place: k.place, Value: value, At: at, Path: path, Apply: func(o *target.Object, v Resolved) error {
-			return k.apply(o, name, v)
-		}}
-		write.Place.Name = name
-		if k.keep != nil {
-			write.Keep = k.keep(name)
-		}
-		if k.path != nil {
-			write.trace = k.path(name).trace()
-		}
-		writes = append(writes, write)
+	k.addValues(set, path+".set")
+	k.addNames(remove, path+".remove", Remove())
+	return k.result(arguments, path, "nothing to set and nothing to remove")
+}
+
+// addValues compiles a mapping of names to values; path is its field.
+func (k *compiler) addValues(set source.Node, path string) {
+	if !set.Absent() && set.Kind != yaml.MappingNode {
+		k.findings = append(k.findings, set.Finding(path, "must be a mapping of names to values").Of(source.WrongType))
+		return
 	}
 	for _, field := range set.Fields() {
-		inner := at + "." + field.Key.Value
+		inner := path + "." + field.Key.Value
 		value, problems := k.value(field.Value, inner)
-		findings = append(findings, problems...)
+		k.findings = append(k.findings, problems...)
 		if len(problems) == 0 {
-			add(field.Key, field.Value, inner, value)
+			k.add(field.Key, field.Value, inner, value)
 		}
 	}
-	for _, name := range remove {
-		if name.Node == nil || name.Kind != yaml.ScalarNode || name.Absent() {
-			findings = append(findings, name.Finding(path+".remove", "must be a list of names").Of(source.WrongType))
+}
+
+// addNames gives each name in a list the same value; path is the field of the list.
+func (k *compiler) addNames(names []source.Node, path string, value Value) {
+	for _, name := range names {
+		if name.Absent() || name.Kind != yaml.ScalarNode {
+			k.findings = append(k.findings, name.Finding(path, "must be a list of names").Of(source.WrongType))
 			continue
 		}
-		add(name, name, path+".remove", Remove())
+		k.add(name, name, path, value)
 	}
-	if len(writes)+len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "nothing to set and nothing to remove").Of(NothingToDo))
+}
+
+func (k *compiler) add(key, at source.Node, path string, value Value) {
+	name := key.Value
+	if problem := k.problemOf(key, path); problem != nil {
+		k.findings = append(k.findings, *problem)
+		return
 	}
-	return writes, findings
+	write := Write{Place: k.place, Value: value, At: at, Path: path}
+	write.Place.Name += name
+	write.Apply = func(o *target.Object, v Resolved) error { return k.apply(o, name, v) }
+	if k.keep != nil {
+		write.Keep = k.keep(name)
+	}
+	if k.path != nil {
+		write.trace = k.path(name).trace()
+	}
+	k.writes = append(k.writes, write)
+}
+
+// result returns the writes and findings, or a finding with the message if there are none of both.
+func (k *compiler) result(arguments source.Node, path, nothing string) ([]Write, source.Findings) {
+	if len(k.writes)+len(k.findings) == 0 {
+		return nil, source.Findings{arguments.Finding(path, "%s", nothing).Of(NothingToDo)}
+	}
+	return k.writes, k.findings
 }
 
 // problemOf returns the finding about a name, or nil.
-func (k compiler) problemOf(key source.Node, path string) *source.Finding {
+func (k *compiler) problemOf(key source.Node, path string) *source.Finding {
 	name, rule := key.Value, source.InvalidName
 	problem := checkName(name)
 	if problem == "" && k.check != nil {
@@ -155,6 +170,16 @@ func (k compiler) problemOf(key source.Node, path string) *source.Finding {
 	}
 	finding := key.Finding(path, "%s", problem).Of(rule).Instead(key, k.known)
 	return &finding
+}
+
+// matches returns a check that a name has a form; entry describes what it is not otherwise.
+func matches(form *regexp.Regexp, entry string) func(string) string {
+	return func(name string) string {
+		if !form.MatchString(name) {
+			return fmt.Sprintf("%q is not %s", name, entry)
+		}
+		return ""
+	}
 }
 
 // checkName validates a name without expressions.

@@ -5,7 +5,6 @@
 package operation
 
 import (
-	"fmt"
 	"regexp"
 
 	"go.yaml.in/yaml/v3"
@@ -61,12 +60,7 @@ func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
-func checkEnvName(name string) string {
-	if !envName.MatchString(name) {
-		return fmt.Sprintf("%q is not the name of an environment variable", name)
-	}
-	return ""
-}
+var checkEnvName = matches(envName, "the name of an environment variable")
 
 var valueSources = []string{"secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"}
 

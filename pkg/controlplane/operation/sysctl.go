@@ -34,12 +34,7 @@ func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, sou
 	return compiler{
 		place: Place{Kind: KernelSetting},
 		value: c.Text,
-		check: func(name string) string {
-			if !settingName.MatchString(name) {
-				return fmt.Sprintf("%q is not the name of a kernel setting, such as net.ipv4.ip_forward", name)
-			}
-			return ""
-		},
+		check: matches(settingName, "the name of a kernel setting, such as net.ipv4.ip_forward"),
 		apply: setSetting,
 	}.compileEdits(arguments, path)
 }

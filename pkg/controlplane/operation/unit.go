@@ -199,40 +199,34 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 		section := arguments.Get("section")
 		return nil, source.Findings{section.Finding(path+".section", "%s", problem).Of(WrongUnit).Instead(section, sectionsOf(a.Name))}
 	}
-	place := Place{Kind: UnitOption, Container: a.Name}
-	check := func(name string) string {
-		if a.Name == target.KubeletUnit && name == "ExecStart" {
-			return "the command line of the kubelet is edited with the operation flags"
-		}
-		if strings.ContainsAny(name, "=[]\n #;") {
-			return fmt.Sprintf("%q is not the name of an option", name)
-		}
-		return ""
+	k := compiler{
+		place: Place{Kind: UnitOption, Container: a.Name, Name: a.Section + "."}, value: c.with(compileOptionValues),
+		check: func(name string) string {
+			if a.Name == target.KubeletUnit && name == "ExecStart" {
+				return "the command line of the kubelet is edited with the operation flags"
+			}
+			if strings.ContainsAny(name, "=[]\n #;") {
+				return fmt.Sprintf("%q is not the name of an option", name)
+			}
+			return ""
+		},
+		apply: func(o *target.Object, option string, v Resolved) error { return setOption(o, a, option, v) },
 	}
-	var (
-		writes   []Write
-		findings source.Findings
-	)
-	if !a.Set.Absent() || len(a.Remove) > 0 {
-		writes, findings = compiler{place: place, value: c.with(compileOptionValues), check: check, apply: func(o *target.Object, option string, v Resolved) error {
-			return setOption(o, a, option, v)
-		}}.compile(arguments, path, a.Set, a.Remove)
+	added := k
+	k.addValues(a.Set, path+".set")
+	k.addNames(a.Remove, path+".remove", Remove())
+	added.apply = func(o *target.Object, option string, v Resolved) error { return addOptions(o, a, option, v.Texts) }
+	added.addValues(a.Add, path+".add")
+	for i := range added.writes {
+		// Several rules may add options, so that each addition is a separate place.
+		added.writes[i].Place.Name += " added at " + added.writes[i].At.Position().String()
+		added.writes[i].Adds = true
 	}
-	if !a.Add.Absent() {
-		add := func(o *target.Object, option string, v Resolved) error { return addOptions(o, a, option, v.Texts) }
-		added, problems := compiler{field: "add", place: place, value: c.with(compileOptionValues), check: check, apply: add}.compile(arguments, path, a.Add, nil)
-		for i := range added {
-			// Several rules may add options, so that each addition is a separate place.
-			added[i].Place.Name += " added at " + added[i].At.Position().String()
-			added[i].Adds = true
-		}
-		writes, findings = append(writes, added...), append(findings, problems...)
-	}
+	writes := append(k.writes, added.writes...)
 	for i := range writes {
-		writes[i].Value = writes[i].Value.escaped(inOption(writes[i].Place.Name))
-		writes[i].Place.Name = a.Section + "." + writes[i].Place.Name
+		writes[i].Value = writes[i].Value.escaped(inOption(strings.TrimPrefix(writes[i].Place.Name, a.Section+".")))
 	}
-	return writes, findings
+	return writes, append(k.findings, added.findings...)
 }
 
 // compileOptionValues compiles one text, or a list of texts for a repeated option.

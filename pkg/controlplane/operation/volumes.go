@@ -49,25 +49,19 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
 		return nil, findings
 	}
-	removals, findings := compiler{
-		place: Place{Kind: Volume},
-		apply: func(o *target.Object, name string, _ Resolved) error { return removeVolume(o, name) },
-	}.compile(arguments, path, source.Node{}, a.Remove)
-	if a.Set.Absent() {
-		return removals, findings
-	}
-	if a.Set.Kind != yaml.MappingNode {
+	if !a.Set.Absent() && a.Set.Kind != yaml.MappingNode {
 		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of volume names to volumes").Of(source.WrongType)}
 	}
-	if len(a.Remove) == 0 {
-		findings = nil
+	k := compiler{
+		place: Place{Kind: Volume},
+		apply: func(o *target.Object, name string, _ Resolved) error { return removeVolume(o, name) },
 	}
-	writes := removals
+	k.addNames(a.Remove, path+".remove", Remove())
 	for _, field := range a.Set.Fields() {
 		more, problems := compileVolume(c, field, path+".set."+field.Key.Value)
-		writes, findings = append(writes, more...), append(findings, problems...)
+		k.writes, k.findings = append(k.writes, more...), append(k.findings, problems...)
 	}
-	return writes, findings
+	return k.result(arguments, path, "nothing to set and nothing to remove")
 }
 
 // compileVolume splits the entry of a volume into the volume itself and its mounts.
