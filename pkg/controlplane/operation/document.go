@@ -76,12 +76,7 @@ func compileDocument(c *Context, arguments source.Node, at string) ([]Write, sou
 	f := fieldCompiler{
 		context: c, place: Place{Kind: DocumentField, Container: place.name},
 		apply: func(p fieldPath) func(*target.Object, Resolved) error {
-			return place.edit(p, func(e *embedded, v Resolved) error {
-				if v.Absent {
-					return e.remove(p)
-				}
-				return e.merge(p, v.JSON)
-			})
+			return place.edit(p, func(e *embedded, v Resolved) error { return e.set(p, v) })
 		},
 		trace: place.trace,
 		appendTo: func(p fieldPath, several bool) func(*target.Object, Resolved) error {
@@ -155,14 +150,14 @@ type documentPlace struct {
 	format, encoding string
 }
 
-// embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is set.
+// embedded is a document inside an object: a part of the object, or JSON or YAML in a text.
 type embedded struct {
 	tree *document.Node
-	yaml *yamledit.File
-	// text is the document from which tree was read. It is nil if tree is part of the object.
-	text *document.Document
-	// write puts the text back.
+	// text is the document of tree, and write puts a text back into the object. Both are nil for a part of the object.
+	text  *document.Document
 	write func(text []byte) error
+	// yaml is the text if it is YAML. It gets each edit of tree.
+	yaml  *yamledit.File
 	edits int
 }
 
@@ -223,77 +218,60 @@ func (d documentPlace) read(root *document.Node) (*embedded, error) {
 	return e, nested(err, "%s", d.name)
 }
 
-// readEmbedded reads a document out of a text.
+// readEmbedded reads a document out of a text. YAML is edited as JSON.
 func readEmbedded(text []byte, format string, write func([]byte) error) (*embedded, error) {
-	if format == "json" {
-		parsed, err := document.Parse(text)
-		if err != nil {
+	e := &embedded{write: write}
+	if format != "json" {
+		var err error
+		if e.yaml, err = yamledit.Parse(text); err != nil {
 			return nil, err
 		}
-		if parsed.Root().Kind() != document.Object {
-			return nil, fmt.Errorf("is not an object: %w", document.ErrKind)
+		value, _ := e.yaml.Get()
+		if text, err = json.Marshal(withFractions(value)); err != nil {
+			return nil, err
 		}
-		return &embedded{tree: parsed.Root(), text: parsed, write: write}, nil
 	}
-	yaml, err := yamledit.Parse(text)
-	if err != nil {
+	var err error
+	if e.text, err = document.Parse(text); err != nil {
 		return nil, err
 	}
-	return &embedded{yaml: yaml, write: write}, nil
+	if e.tree = e.text.Root(); e.tree.Kind() != document.Object {
+		return nil, fmt.Errorf("is not an object: %w", document.ErrKind)
+	}
+	return e, nil
 }
 
 // Flush puts the text back if it was edited.
 func (e *embedded) Flush() error {
-	switch {
-	case e.yaml != nil && e.yaml.Edits() != e.edits:
-		e.edits = e.yaml.Edits()
+	if e.text == nil || e.text.Edits() == e.edits {
+		return nil
+	}
+	if err := e.text.Err(); err != nil {
+		return err
+	}
+	e.edits = e.text.Edits()
+	if e.yaml != nil {
 		return e.write(e.yaml.Text())
-	case e.text != nil && e.text.Edits() != e.edits:
-		if err := e.text.Err(); err != nil {
-			return err
+	}
+	return e.write(e.text.Bytes())
+}
+
+// edit edits the document. In YAML, it then edits only the differences, so that comments and the order remain.
+func (e *embedded) edit(edit func(root *document.Node) error) error {
+	if err := edit(e.tree); err != nil || e.yaml == nil {
+		return err
+	}
+	return e.yaml.Set(e.text.Bytes())
+}
+
+// set writes a value to a field. In YAML, a list replaces the existing one.
+func (e *embedded) set(p fieldPath, v Resolved) error {
+	return e.edit(func(root *document.Node) error {
+		if e.yaml != nil && bytes.HasPrefix(v.JSON, []byte("[")) && !p.isItem() {
+			return p.put(root, v.JSON)
 		}
-		e.edits = e.text.Edits()
-		return e.write(e.text.Bytes())
-	}
-	return nil
-}
-
-// edit changes a place: in a tree, in YAML by its keys, or in a list of the YAML as a tree.
-func (e *embedded) edit(p fieldPath, inTree func(root *document.Node, p fieldPath) error, inYAML func(keys ...string) error) error {
-	switch {
-	case e.yaml == nil:
-		return inTree(e.tree, p)
-	case p.depth() == len(p):
-		return inYAML(p.keys()...)
-	default:
-		return e.inList(p, p.depth(), inTree)
-	}
-}
-
-// merge merges a value into a field.
-func (e *embedded) merge(p fieldPath, raw []byte) error {
-	if bytes.Equal(raw, []byte("null")) {
-		return e.remove(p)
-	}
-	return e.edit(p, func(root *document.Node, p fieldPath) error { return p.merge(root, raw) },
-		func(keys ...string) error { return e.yaml.Merge(raw, keys...) })
-}
-
-// put sets a field to raw.
-func (e *embedded) put(p fieldPath, raw []byte) error {
-	return e.edit(p, func(root *document.Node, p fieldPath) error { return p.put(root, raw) },
-		func(keys ...string) error { return e.yaml.Set(raw, keys...) })
-}
-
-// remove removes a field, or items of a list.
-func (e *embedded) remove(p fieldPath) error {
-	if e.yaml != nil && p.depth() < len(p) && e.yaml.Kind(p[:p.depth()].keys()...) != document.Array {
-		return nil
-	}
-	return e.edit(p, func(root *document.Node, p fieldPath) error {
-		p.remove(root)
-		return nil
-	}, func(keys ...string) error { return e.yaml.Remove(keys...) })
+		return p.write(root, v)
+	})
 }
 
 // add appends an item to a list that does not have it, or several from a list of them.
@@ -310,65 +288,7 @@ func (e *embedded) add(p fieldPath, raw []byte, several bool) error {
 		}
 		items = wanted.Root().Items()
 	}
-	if e.yaml == nil {
-		return p.add(e.tree, items)
-	}
-	return e.inList(p, min(p.depth(), len(p)), func(root *document.Node, p fieldPath) error { return p.add(root, items) })
-}
-
-// look shows the place: a root, and the path from there.
-func (e *embedded) look(p fieldPath, see func(root *document.Node, p fieldPath)) error {
-	if e.yaml == nil {
-		see(e.tree, p)
-		return nil
-	}
-	if _, ok := e.yaml.Get(p[:p.depth()].keys()...); !ok {
-		return nil
-	}
-	return e.inList(p, p.depth(), func(root *document.Node, p fieldPath) error {
-		see(root, p)
-		return nil
-	})
-}
-
-// removeItem removes the item of a list that has the digest.
-func (e *embedded) removeItem(p fieldPath, digest string) error {
-	remove := func(root *document.Node, p fieldPath) error {
-		list := p.find(root)
-		if i := itemWith(list, digest); i >= 0 {
-			list.RemoveItem(i)
-		}
-		return nil
-	}
-	if e.yaml == nil {
-		return remove(e.tree, p)
-	}
-	return e.inList(p, p.depth(), remove)
-}
-
-// inList edits a list in YAML as JSON. Setting it then edits only the differences, so that comments and the order
-// remain. The path of the edit starts at an object with the list as its member "list".
-func (e *embedded) inList(p fieldPath, depth int, edit func(root *document.Node, p fieldPath) error) error {
-	keys := p[:depth].keys()
-	raw := []byte("null")
-	if value, ok := e.yaml.Get(keys...); ok {
-		var err error
-		if raw, err = json.Marshal(withFractions(value)); err != nil {
-			return err
-		}
-	}
-	list, err := document.Parse(object("list", raw))
-	if err != nil {
-		return err
-	}
-	defer list.Release()
-	if err := edit(list.Root(), slices.Concat(fieldPath{{Key: "list"}}, p[depth:])); err != nil {
-		return err
-	}
-	if !list.Changed() {
-		return nil
-	}
-	return e.yaml.Set(list.Root().Get("list").Raw(), keys...)
+	return e.edit(func(root *document.Node) error { return p.add(root, items) })
 }
 
 // withFractions returns a YAML value for JSON in which 1.0 is a number with a fraction.

@@ -30,10 +30,12 @@ func TestEmbedded(t *testing.T) {
 			return e.add(fieldPath{{Key: "a"}, {Key: "x", By: "n"}, {Key: "l"}}, []byte(`1`), false)
 		}},
 		{"remove an item", "yaml", "a:\n- n: x # gone\n- n: y # kept\n  z: 1.0\n", "a:\n- n: y # kept\n  z: 1.0\n", func(e *embedded) error {
-			return e.remove(fieldPath{{Key: "a"}, {Key: "x", By: "n"}})
+			return e.set(fieldPath{{Key: "a"}, {Key: "x", By: "n"}}, Resolved{Absent: true})
 		}},
-		{"remove from no list", "yaml", "a: x\n", "a: x\n", func(e *embedded) error { return e.remove(fieldPath{{Key: "a"}, {Key: "x", By: "n"}}) }},
-		{"removes a key that is set to null", "yaml", "a: x\nb: 1\n", "b: 1\n", func(e *embedded) error { return e.merge(fieldPath{{Key: "a"}}, []byte("null")) }},
+		{"remove from no list", "yaml", "a: x\n", "a: x\n", func(e *embedded) error {
+			return e.set(fieldPath{{Key: "a"}, {Key: "x", By: "n"}}, Resolved{Absent: true})
+		}},
+		{"removes a key that is set to null", "yaml", "a: x\nb: 1\n", "b: 1\n", func(e *embedded) error { return e.set(fieldPath{{Key: "a"}}, Resolved{JSON: []byte("null")}) }},
 		{"appends to a list in JSON", "json", `{"l": [1.0, "b"]}`, `{"l": [1.0, "b", 1]}`, func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), false) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,10 +55,14 @@ func TestEmbedded(t *testing.T) {
 		})
 	}
 	for name, edit := range map[string]func(e *embedded) error{
-		"append to a text":  func(e *embedded) error { return e.add(fieldPath{{Key: "t"}}, []byte(`1`), false) },
-		"append no list":    func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), true) },
-		"through a text":    func(e *embedded) error { return e.merge(fieldPath{{Key: "t"}, {Key: "x"}}, []byte(`1`)) },
-		"an item of a text": func(e *embedded) error { return e.merge(fieldPath{{Key: "t"}, {Key: "x", By: "n"}}, []byte(`{}`)) },
+		"append to a text": func(e *embedded) error { return e.add(fieldPath{{Key: "t"}}, []byte(`1`), false) },
+		"append no list":   func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), true) },
+		"through a text": func(e *embedded) error {
+			return e.set(fieldPath{{Key: "t"}, {Key: "x"}}, Resolved{JSON: []byte(`1`)})
+		},
+		"an item of a text": func(e *embedded) error {
+			return e.set(fieldPath{{Key: "t"}, {Key: "x", By: "n"}}, Resolved{JSON: []byte(`{}`)})
+		},
 	} {
 		for format, text := range map[string]string{"yaml": "t: x\nl: [1]\n", "json": `{"t":"x","l":[1]}`} {
 			t.Run(name+" in "+format, func(t *testing.T) {

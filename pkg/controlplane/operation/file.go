@@ -134,7 +134,7 @@ func compileFileContent(c *Context, a fileArguments, arguments source.Node, at s
 	if text != nil {
 		sources++
 		inline := mapping(arguments)
-		add(inline, "encoding", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: a.Encoding})
+		add(inline, "encoding", textAt(arguments, a.Encoding).Node)
 		add(inline, "data", text)
 		add(content, "inline", inline)
 	}
@@ -165,7 +165,7 @@ func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) 
 	if !ok {
 		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q next to the profile", contentFrom.Value).Of(source.MissingFile)}
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: literal(string(data)), Line: contentFrom.Line, Column: contentFrom.Column}, nil
+	return textAt(contentFrom, literal(string(data))).Node, nil
 }
 
 // permissions reads 0755, as a number or in quotes.
@@ -203,10 +203,17 @@ func checkAllFields(n source.Node, at string, fields []string) source.Findings {
 	return findings
 }
 
+// textAt returns a string that has the position of another value.
+func textAt(at source.Node, text string) source.Node {
+	return source.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: at.Line, Column: at.Column}, File: at.File}
+}
+
+// mapping returns an empty mapping that has the position of another value.
 func mapping(at source.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: at.Line, Column: at.Column}
 }
 
+// add appends a member to a mapping.
 func add(to *yaml.Node, key string, value *yaml.Node) {
 	to.Content = append(to.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }

@@ -100,54 +100,27 @@ func compileSidecarPolicy(a machineProviderArguments, name string, arguments sou
 
 // compileSidecarInputs returns the environment and the mounts of the sidecar: the kubeconfig and those of the profile.
 func compileSidecarInputs(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) ([]Write, source.Findings) {
-	var (
-		writes   []Write
-		findings source.Findings
-	)
-	if !a.Env.Absent() && a.Env.Kind != yaml.MappingNode {
-		findings = append(findings, a.Env.Finding(path+".env", "must be a mapping of variables to values").Of(source.WrongType))
+	env := compiler{
+		place: Place{Kind: Env, Container: name}, value: c.with(compileEnvValue), check: checkEnvName,
+		apply: func(o *target.Object, variable string, v Resolved) error { return applyEnv(o, name, variable, v) },
 	}
-	for _, field := range a.Env.Fields() {
-		inner := path + ".env." + field.Key.Value
-		if problem := checkEnvName(field.Key.Value); problem != "" {
-			findings = append(findings, field.Key.Finding(inner, "%s", problem).Of(source.InvalidName))
-		}
-		value, problems := compileEnvValue(c, field.Value, inner)
-		findings = append(findings, problems...)
-		writes = append(writes, Write{
-			Place: Place{Env, name, field.Key.Value}, Value: value, At: field.Value, Path: inner,
-			Apply: func(o *target.Object, v Resolved) error { return applyEnv(o, name, field.Key.Value, v) },
-		})
-	}
-	kubeconfig := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: kubeconfigMount, Line: arguments.Line, Column: arguments.Column}
-	value, problems := c.Tree(source.Node{Node: kubeconfig, File: arguments.File}, path)
-	findings = append(findings, problems...)
-	writes = append(writes, sidecarMount(name, kubeconfigVolume, value, arguments, path))
-	if !a.VolumeMounts.Absent() && a.VolumeMounts.Kind != yaml.MappingNode {
-		return writes, append(findings, a.VolumeMounts.Finding(path+".volumeMounts", "must be a mapping of volumes to mounts").Of(source.WrongType))
-	}
-	for _, field := range a.VolumeMounts.Fields() {
-		inner := path + ".volumeMounts." + field.Key.Value
-		if problem := checkName(field.Key.Value); problem != "" {
-			findings = append(findings, field.Key.Finding(inner, "%s", problem).Of(source.InvalidName))
-		}
-		value, problems := compileMountValue(c, field.Value, inner, sidecarMountFields)
-		findings = append(findings, problems...)
-		writes = append(writes, sidecarMount(name, field.Key.Value, value, field.Value, inner))
-	}
-	return writes, findings
-}
-
-func sidecarMount(container, volume string, value Value, at source.Node, path string) Write {
-	return Write{
-		Place: Place{VolumeMount, container, volume}, Value: value, At: at, Path: path,
-		Apply: func(o *target.Object, v Resolved) error {
+	env.addValues(a.Env, path+".env")
+	mounts := compiler{
+		place: Place{Kind: VolumeMount, Container: name},
+		value: func(n source.Node, path string) (Value, source.Findings) {
+			return compileMountValue(c, n, path, sidecarMountFields)
+		},
+		apply: func(o *target.Object, volume string, v Resolved) error {
 			if string(v.JSON) == "null" {
 				return nil
 			}
-			return setMount(o, container, volume, v.JSON)
+			return setMount(o, name, volume, v.JSON)
 		},
 	}
+	kubeconfig, findings := c.Tree(textAt(arguments, kubeconfigMount), path)
+	mounts.add(textAt(arguments, kubeconfigVolume), arguments, path, kubeconfig)
+	mounts.addValues(a.VolumeMounts, path+".volumeMounts")
+	return append(env.writes, mounts.writes...), slices.Concat(env.findings, findings, mounts.findings)
 }
 
 // sidecar contains the fields of every provider's container except name, image and args.
@@ -215,10 +188,8 @@ func compileSidecarContainer(c *Context, a machineProviderArguments, name string
 	if findings = append(findings, problems...); len(findings) > 0 {
 		return write, findings
 	}
-	if write.Value, findings = c.Tree(source.Node{Node: container, File: arguments.File}, path); len(findings) > 0 {
-		return write, findings
-	}
-	write.Value, findings = write.Value.shaped(shapeOf[corev1.Container], arguments, path)
+	container.Line, container.Column = arguments.Line, arguments.Column
+	write.Value, findings = typed[corev1.Container](c, source.Node{Node: container, File: arguments.File}, path, nil)
 	return write, findings
 }
 
@@ -252,9 +223,7 @@ func compileSidecarArgs(c *Context, given, arguments source.Node, path string) (
 			flags.Content = append(flags.Content, flagNodes(field)...)
 			continue
 		}
-		flags.Content = append(flags.Content, &yaml.Node{
-			Kind: yaml.ScalarNode, Tag: "!!str", Value: "--" + flag.name + "=" + flag.value, Line: arguments.Line, Column: arguments.Column,
-		})
+		flags.Content = append(flags.Content, textAt(arguments, "--"+flag.name+"="+flag.value).Node)
 	}
 	for _, field := range given.Fields() {
 		if !known[field.Key.Value] {

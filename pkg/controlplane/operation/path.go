@@ -374,11 +374,3 @@ func object(pairs ...any) []byte {
 	}
 	return append(out, '}')
 }
-
-// depth returns the number of keys in the path before the first item of a list.
-func (p fieldPath) depth() int {
-	if i := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.By != "" }); i >= 0 {
-		return i
-	}
-	return len(p)
-}

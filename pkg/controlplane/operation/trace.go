@@ -127,15 +127,14 @@ func (s *Traces) Get(t Trace) []byte {
 	if err != nil {
 		return nil
 	}
-	var found []byte
-	_ = in.look(p, func(root *document.Node, p fieldPath) {
-		if n := p.find(root); t.Item == "" {
-			found = Canonical(n)
-		} else if i := itemWith(n, t.Item); i >= 0 {
-			found = Canonical(n.Item(i))
-		}
-	})
-	return found
+	n := p.find(in.tree)
+	if t.Item == "" {
+		return Canonical(n)
+	}
+	if i := itemWith(n, t.Item); i >= 0 {
+		return Canonical(n.Item(i))
+	}
+	return nil
 }
 
 // Restore restores the former value at a lasting trace, as JSON; nil removes the value. It ignores other traces.
@@ -149,16 +148,23 @@ func (s *Traces) Restore(t Trace, before []byte) error {
 	if err != nil {
 		return nil //nolint:nilerr // the document no longer exists
 	}
-	switch {
-	case t.Item != "" && before == nil:
-		return in.removeItem(p, t.Item)
-	case t.Item != "":
+	if t.Item != "" && before != nil {
 		return in.add(p, before, false)
-	case before == nil:
-		return in.remove(p)
-	default:
-		return in.put(p, before)
 	}
+	return in.edit(func(root *document.Node) error {
+		switch {
+		case before != nil:
+			return p.put(root, before)
+		case t.Item == "":
+			p.remove(root)
+		default:
+			list := p.find(root)
+			if i := itemWith(list, t.Item); i >= 0 {
+				list.RemoveItem(i)
+			}
+		}
+		return nil
+	})
 }
 
 // Flush writes the documents back that were edited. It fails if the object cannot hold a document any more.
