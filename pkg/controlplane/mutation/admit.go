@@ -72,7 +72,6 @@ type admission struct {
 
 	object *target.Object
 	views  Views
-	buffer *planBuffer
 	plan   Plan
 	result *Result
 	done   bool // nothing is left to do
@@ -92,8 +91,7 @@ var admissionSteps = []func(context.Context, *admission) error{
 
 // enforce runs the steps of an admission with the rules of a selection, and returns the patch.
 func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
-	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe, buffer: planBuffers.Get().(*planBuffer)}
-	defer a.buffer.leave()
+	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe}
 	a.result = &Result{Target: selected.Target.Subject()}
 	for _, step := range admissionSteps {
 		if err := step(ctx, a); err != nil {
@@ -126,12 +124,12 @@ func lookUpFacts(ctx context.Context, a *admission) error {
 }
 
 func planRules(ctx context.Context, a *admission) (err error) {
-	a.plan, err = a.rules.planIn(ctx, a.buffer, a.program.generation, a.object, a.views)
+	a.plan, err = a.rules.Plan(ctx, a.program.generation, a.object, a.views)
 	return err
 }
 
 func applyPlan(_ context.Context, a *admission) (err error) {
-	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, cacheFor(a.rules, a.program)); err != nil {
+	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, a.program.kubeletCache(a.rules)); err != nil {
 		return err
 	}
 	if err := a.object.Document.Err(); err != nil {
@@ -149,7 +147,7 @@ func recordOriginals(_ context.Context, a *admission) error {
 }
 
 func protectContract(_ context.Context, a *admission) error {
-	if err := contract.Protect(a.object, a.program.generation, a.plan.Exemption()); err != nil {
+	if err := contract.Protect(a.object, a.program.generation, a.plan.Exemption(), a.program.serviceCache(a.rules)); err != nil {
 		return applyFailure(a.object.Form.String(), err)
 	}
 	return nil
@@ -200,7 +198,7 @@ func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, so
 		}
 		all.Patch = nil
 		for i := range all.Applied {
-			if a := &all.Applied[i]; a.Reason == NotComputed {
+			if a := &all.Applied[i]; a.Reason == notComputed {
 				a.Outcome, a.Would, a.Reason = Observed, Denied, wouldDeny+string(failure.Reason)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
@@ -36,7 +35,7 @@ func (p Plan) Exemption() contract.Exemption {
 // Apply makes the edits of the plan and reports the outcome of each rule. On an error, the last reported rule is the
 // cause, unless all rules were reported. Results in the cache, which may be nil, are reused; an observer still sees
 // each step.
-func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) ([]Applied, error) {
+func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
 		references []operation.Place // those written that may refer to Secrets and ConfigMaps
@@ -50,15 +49,12 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) 
 		if planned.Skipped != "" || i < cached {
 			continue
 		}
-		if cache != nil && observe == nil {
-			if length := run(p.Rules[i:]); length > 0 {
-				done, err := applyCached(cache, p.Rules[i:i+length], o, applied[i:i+length])
-				if err != nil {
-					return applied[:i+done], err
-				}
-				cached = i + length
-				continue
+		if length := cacheableRules(p.Rules[i:]); length > 0 && cache != nil && observe == nil {
+			if done, err := cache.apply(p.Rules[i:i+length], o, applied[i:i+length]); err != nil {
+				return applied[:i+done], err
 			}
+			cached = i + length
+			continue
 		}
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
@@ -149,125 +145,6 @@ func (p *PlannedRule) report(applied *Applied, changed bool) {
 // all rules.
 func (p *PlannedRule) inTexts() bool {
 	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return !operation.InText(s.Place.Kind) })
-}
-
-// run returns the number of leading rules that are skipped or write only the kubelet's two texts from values. It
-// returns 0 if none of them writes.
-func run(rules []PlannedRule) int {
-	end := 0
-	for i := range rules {
-		if rules[i].Skipped != "" {
-			continue
-		}
-		if !rules[i].cacheable() {
-			break
-		}
-		end = i + 1
-	}
-	return end
-}
-
-// cacheable reports whether the effect of the rule depends only on its values and on the kubelet's two texts.
-func (p *PlannedRule) cacheable() bool {
-	return p.Rule.inKubelet && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kept })
-}
-
-// applyCached applies a run of rules, if possible with the result in the cache. With an error, it returns the number of
-// rules that were applied, including the one that caused it.
-func applyCached(cache *textcache.Cache, rules []PlannedRule, o *target.Object, applied []Applied) (int, error) {
-	if err := o.Flush(); err != nil {
-		return 1, applyFailure("the units and files", err)
-	}
-	texts := o.KubeletTexts(inConfiguration(rules))
-	key := textcache.NewKey()
-	defer key.Release()
-	fits := len(texts.Unit)+len(texts.Configuration) <= textcache.EntryBytes
-	if fits {
-		writeKey(key, rules, texts)
-	}
-	if known := cache.Get(*key); fits && known != nil {
-		if err := o.EditKubelet(known.Edit); err != nil {
-			return 1, applyFailure("the units and files", err)
-		}
-		reportCached(rules, applied, known.Changed)
-		return len(rules), nil
-	}
-	for i := range rules {
-		if rules[i].Skipped != "" {
-			continue
-		}
-		if err := rules[i].apply(o, &applied[i], nil); err != nil {
-			return i + 1, err
-		}
-	}
-	if !fits || !cache.Recurs(*key) {
-		return len(rules), nil
-	}
-	if err := o.Flush(); err != nil {
-		return len(rules), applyFailure("the units and files", err)
-	}
-	if edit, ok := o.KubeletEdit(texts); ok {
-		cache.Put(*key, &textcache.Effect{Edit: edit, Changed: changes(rules, applied)})
-	}
-	return len(rules), nil
-}
-
-// reportCached sets the outcomes of the rules; changed holds one value for each rule that is not skipped.
-func reportCached(rules []PlannedRule, applied []Applied, changed []bool) {
-	for i := range rules {
-		if rules[i].Skipped == "" {
-			rules[i].report(&applied[i], changed[0])
-			changed = changed[1:]
-		}
-	}
-}
-
-// changes reports for each rule that is not skipped whether it changed the texts.
-func changes(rules []PlannedRule, applied []Applied) []bool {
-	var changed []bool
-	for i := range rules {
-		if rules[i].Skipped == "" {
-			changed = append(changed, applied[i].Outcome == Changed)
-		}
-	}
-	return changed
-}
-
-// writeKey adds everything that determines the effect of the rules on the texts.
-func writeKey(key *textcache.Key, rules []PlannedRule, texts target.KubeletTexts) {
-	key.Texts(texts)
-	for i := range rules {
-		if rules[i].Skipped != "" {
-			continue
-		}
-		key.Rule(rules[i].Rule.number, len(rules[i].Steps))
-		for j := range rules[i].Steps {
-			step := &rules[i].Steps[j]
-			key.Step(step.Overridden != "", step.Value)
-		}
-	}
-}
-
-// cacheFor returns the cache of the program if the selection may use it, or nil.
-func cacheFor(s *Selection, p *Program) *textcache.Cache {
-	if s.sensitive {
-		return nil
-	}
-	return p.cache
-}
-
-// inConfiguration reports whether one of the rules edits the configuration file. Every rule for the kubelet reads the
-// unit.
-func inConfiguration(rules []PlannedRule) bool {
-	for i := range rules {
-		for j := range rules[i].Steps {
-			step := &rules[i].Steps[j]
-			if step.Overridden == "" && (step.Place.Kind == operation.KubeletField || step.Place.Kind == operation.FeatureGate) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // writeRecord updates the record of an object after its rules were applied, and restores the values that no rule writes

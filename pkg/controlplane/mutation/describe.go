@@ -117,9 +117,7 @@ func infoOf(r *Rule, key ScopeKey) RuleInfo {
 	for i := range r.Writes {
 		info.Places = append(info.Places, r.Writes[i].Place)
 	}
-	named := map[string]bool{}
-	r.Scope.Expand(r.References(), named)
-	info.References = slices.Sorted(maps.Keys(named))
+	info.References = slices.Sorted(maps.Keys(r.Scope.Expand(r.References())))
 	return info
 }
 

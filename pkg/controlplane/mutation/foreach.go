@@ -185,9 +185,9 @@ func (v itemView) ResolveName(name string) (any, bool) {
 // Parent implements the CEL activation; ResolveName queries the parent itself.
 func (v itemView) Parent() operation.Variables { return nil }
 
-// PlanForEach plans the rule for each of its items. It fails if the list of items, a condition or a value cannot be
+// planForEach plans the rule for each of its items. It fails if the list of items, a condition or a value cannot be
 // evaluated.
-func PlanForEach(ctx context.Context, r *Rule, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
+func planForEach(ctx context.Context, r *Rule, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
 	found, err := r.ForEach.ItemsFor(ctx, variables)
 	if err != nil {
 		return nil, evaluationFailure(r, err)
@@ -209,7 +209,7 @@ func (r *Rule) planItem(ctx context.Context, it Item, variables operation.Variab
 	named := *r
 	named.Item, named.ForEach, named.whole = it.Label, nil, r
 	planned := PlannedRule{Rule: &named}
-	holds, err := planned.Holds(ctx, variables, mode)
+	holds, err := planned.holds(ctx, variables, mode)
 	if err != nil || !holds {
 		return planned, err
 	}
@@ -218,7 +218,7 @@ func (r *Rule) planItem(ctx context.Context, it Item, variables operation.Variab
 		return planned, failure
 	}
 	named.Writes = writes
-	return planned, planned.compute(ctx, variables, mode, make([]Step, len(writes)))
+	return planned, planned.compute(ctx, variables, mode)
 }
 
 // member returns the writes for the names that the variables give.

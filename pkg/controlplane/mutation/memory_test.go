@@ -17,7 +17,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -36,7 +35,7 @@ func TestMemoryOfGoldenCases(t *testing.T) {
 					t.Fatalf("not the same (-before +remembered):\n%s\n%s\nbecame\n%s", diff, patched, again)
 				}
 			}
-			entries, _ := program.Remembered()
+			entries := program.Remembered()
 			remembered[filepath.Base(folder)] = remembered[filepath.Base(folder)] || entries > 0
 			if bytes.Equal(object, patched) {
 				break
@@ -86,8 +85,8 @@ controlplane:
 			}
 		}
 	}
-	// In the east, no rule reads the configuration. Texts that alternate in one slot of the cache are not cached.
-	if entries, _ := program.Remembered(); entries == 0 || entries > 10 {
+	// In the east, no rule reads the configuration.
+	if entries := program.Remembered(); entries == 0 || entries > 10 {
 		t.Errorf("%d outcomes are remembered, of two regions with four objects and one with two", entries)
 	}
 }
@@ -132,7 +131,7 @@ controlplane:
 					request.Object = golden.Apply(t, request.Object, result.Patch)
 				}
 			}
-			if entries, _ := program.Remembered(); (entries > 0) != c.remembered {
+			if entries := program.Remembered(); (entries > 0) != c.remembered {
 				t.Errorf("%d outcomes are remembered", entries)
 			}
 		})
@@ -157,7 +156,7 @@ func TestObserverSeesCachedSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if entries, _ := program.Remembered(); entries != 1 {
+	if entries := program.Remembered(); entries != 1 {
 		t.Fatalf("%d outcomes are remembered", entries)
 	}
 	if diff := cmp.Diff(before, steps()); diff != "" || len(before) != 4 {
@@ -180,7 +179,7 @@ controlplane:
 			t.Fatalf("%v: %s", err, result.Patch)
 		}
 	}
-	if entries, _ := program.Remembered(); entries != 1 {
+	if entries := program.Remembered(); entries != 1 {
 		t.Errorf("%d outcomes are remembered", entries)
 	}
 }
@@ -189,41 +188,19 @@ controlplane:
 func TestMemoryIsBounded(t *testing.T) {
 	program := programOf(t, kubeletRules)
 	admitted := func(level, more string) {
-		for range 2 {
-			if _, err := program.Admit(t.Context(), kubeletRequest(level, "maxPods: 1\n"+more), inRegion(t, "r")); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	admitted("--v=1", strings.Repeat("# long\n", textcache.EntryBytes/7))
-	if entries, taken := program.Remembered(); entries != 0 || taken != 0 {
-		t.Errorf("%d outcomes of %d bytes are remembered", entries, taken)
-	}
-	most := 0
-	for i := range textcache.Entries + 200 {
-		admitted(fmt.Sprintf("--v=%d", i), strings.Repeat("# some\n", 300))
-		entries, taken := program.Remembered()
-		if entries > textcache.Entries || taken > textcache.Bytes {
-			t.Fatalf("%d outcomes of %d bytes are remembered", entries, taken)
-		}
-		most = max(most, entries)
-	}
-	// Each entry has the texts before and what became of them, and a value of its steps.
-	least := 2*len(strings.Repeat("# some\n", 300)) + len("external")
-	entries, taken := program.Remembered()
-	if measured := program.Measured(); taken < measured || taken > measured*9/8 || measured < entries*least {
-		t.Errorf("%d outcomes: reported %d bytes, counted %d, at least %d each", entries, taken, measured, least)
-	}
-	if most < textcache.Entries && taken < textcache.Bytes-textcache.EntryBytes {
-		t.Errorf("no more than %d outcomes are remembered, and %d bytes", most, taken)
-	}
-	for i := range 4 * textcache.Candidates {
-		if _, err := program.Admit(t.Context(), kubeletRequest(fmt.Sprintf("--once=%d", i), "maxPods: 1"), inRegion(t, "r")); err != nil {
+		if _, err := program.Admit(t.Context(), kubeletRequest(level, "maxPods: 1\n"+more), inRegion(t, "r")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if after, _ := program.Remembered(); after != entries {
-		t.Errorf("%d outcomes are remembered instead of %d, though the others came once", after, entries)
+	admitted("--v=1", strings.Repeat("# long\n", mutation.CachedTextBytes/7))
+	if entries := program.Remembered(); entries != 0 {
+		t.Errorf("%d outcomes are remembered", entries)
+	}
+	for i := range mutation.CachedTexts + 200 {
+		admitted(fmt.Sprintf("--v=%d", i), "")
+	}
+	if entries := program.Remembered(); entries != mutation.CachedTexts {
+		t.Errorf("%d outcomes are remembered", entries)
 	}
 }
 

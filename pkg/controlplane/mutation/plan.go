@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
@@ -19,14 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// NotComputed is the reason for omitting a rule with PlanMode.OmitFailing.
-const NotComputed = "it cannot be computed"
-
-// planBuffer is the reusable memory of a plan.
-type planBuffer struct {
-	rules []PlannedRule
-	steps []Step
-}
+// notComputed is the reason for omitting a rule with PlanMode.OmitFailing.
+const notComputed = "it cannot be computed"
 
 // Observer is called after each applied step, with the changed object.
 type Observer func(rule Applied, step Step, object *target.Object)
@@ -43,6 +36,10 @@ type PlannedRule struct {
 	// Skipped is the reason for not applying the rule, or "".
 	Skipped string
 	Steps   []Step
+	// Failed is why the rule was omitted with PlanMode.OmitFailing, or nil. Read has the references of the expression
+	// that failed.
+	Failed error
+	Read   []string
 }
 
 // Step is one write of a rule.
@@ -58,8 +55,6 @@ type Step struct {
 	Write *operation.Write
 }
 
-var planBuffers = sync.Pool{New: func() any { return new(planBuffer) }}
-
 // Lasts reports whether the value that the step writes remains after its rule is removed. Records contain such values,
 // because Gardener does not write them again.
 func (s Step) Lasts() bool { return s.Write != nil && len(s.Write.Traces(nil)) > 0 }
@@ -70,13 +65,6 @@ func (s Step) apply(o *target.Object) error {
 		return s.Write.Keep(o)
 	}
 	return s.Write.Apply(o, s.Value)
-}
-
-// leave clears the buffer and returns it. The plan's data in it must not be used afterwards.
-func (r *planBuffer) leave() {
-	clear(r.rules[:cap(r.rules)])
-	clear(r.steps[:cap(r.steps)])
-	planBuffers.Put(r)
 }
 
 // denies returns the failure of a denial with a true condition, or nil for any other rule.
@@ -140,16 +128,7 @@ func (p Plan) String() string {
 // Plan evaluates the conditions and values, and finds overridden writes. It fails if one of them cannot be evaluated,
 // or a rule denies the object.
 func (s *Selection) Plan(ctx context.Context, g contract.Generation, o *target.Object, views Views) (Plan, error) {
-	return s.planIn(ctx, new(planBuffer), g, o, views)
-}
-
-// planIn plans with the memory of a buffer.
-func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.Generation, o *target.Object, views Views) (Plan, error) {
-	if cap(buffer.rules) < len(s.Rules) {
-		buffer.rules = make([]PlannedRule, 0, len(s.Rules))
-	}
-	plan := Plan{Rules: buffer.rules[:0]}
-	steps := buffer.steps // allocated in blocks, because many rules do not apply
+	plan := Plan{Rules: make([]PlannedRule, 0, len(s.Rules))}
 	clause, locked := contract.ServiceLocked(o, g)
 	mode := s.Mode
 	mode.Exists = o.Old != nil
@@ -166,49 +145,37 @@ func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.G
 			plan.Rules = append(plan.Rules, PlannedRule{Rule: r, Skipped: skipped})
 			continue
 		}
-		variables := views.Of(r.Scope)
-		if r.ForEach != nil {
-			members, err := PlanForEach(ctx, r, variables, mode)
-			if err != nil && !mode.OmitFailing {
-				return Plan{}, err
-			}
-			if err != nil {
-				members = []PlannedRule{{Rule: r, Skipped: NotComputed}}
-			}
-			plan.Rules = append(plan.Rules, members...)
-			continue
+		planned, err := r.plan(ctx, views.Of(r.Scope), mode)
+		if err != nil && !mode.OmitFailing {
+			return Plan{}, err
 		}
-		planned := PlannedRule{Rule: r}
-		if len(steps) < len(r.Writes) {
-			const dozen = 12
-			steps = make([]Step, max(dozen, len(r.Writes)))
-			if len(steps) > len(buffer.steps) {
-				buffer.steps = steps
-			}
-		}
-		if err := planned.Decide(ctx, variables, mode, steps[:len(r.Writes):len(r.Writes)]); err != nil {
-			if !mode.OmitFailing {
-				return Plan{}, err
-			}
-			planned = PlannedRule{Rule: r, Skipped: NotComputed}
-		}
-		steps = steps[len(planned.Steps):]
-		plan.Rules = append(plan.Rules, planned)
+		plan.Rules = append(plan.Rules, planned...)
 	}
 	plan.override(s.conflicts)
 	return plan, nil
 }
 
-// Decide evaluates the condition of the rule and, if it is true, its values. It fails if one of them cannot be
-// evaluated, or if the rule denies the object.
-func (p *PlannedRule) Decide(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
-	if holds, err := p.Holds(ctx, variables, mode); err != nil || !holds {
-		return err
+// plan plans the rule, with forEach once for each item. It fails if an expression cannot be evaluated, or if the rule
+// denies the object; the plan then describes the failure.
+func (r *Rule) plan(ctx context.Context, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
+	planned := PlannedRule{Rule: r}
+	if r.ForEach != nil {
+		items, err := planForEach(ctx, r, variables, mode)
+		if err == nil {
+			return items, nil
+		}
+		return []PlannedRule{{Rule: r, Skipped: notComputed, Failed: err, Read: r.References()}}, err
 	}
-	if err := p.compute(ctx, variables, mode, steps); err != nil {
-		return err
+	holds, err := planned.holds(ctx, variables, mode)
+	if err == nil && holds {
+		if err = planned.compute(ctx, variables, mode); err == nil {
+			err = planned.denies()
+		}
 	}
-	return p.denies()
+	if err != nil {
+		planned = PlannedRule{Rule: r, Skipped: notComputed, Failed: err, Read: planned.Read}
+	}
+	return []PlannedRule{planned}, err
 }
 
 // override marks the steps that later steps overwrite with another value.
@@ -237,8 +204,8 @@ func (p Plan) override(c conflicts) {
 	}
 }
 
-// Holds evaluates the condition. It fails if the condition cannot be evaluated.
-func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, mode PlanMode) (bool, error) {
+// holds evaluates the condition. It fails if the condition cannot be evaluated.
+func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables, mode PlanMode) (bool, error) {
 	if p.Rule.When == nil || mode.Forced {
 		return true, nil
 	}
@@ -250,6 +217,7 @@ func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, 
 	}
 	holds, err := evaluate(ctx, variables)
 	if err != nil {
+		p.Read = p.Rule.When.References()
 		return false, evaluationFailure(p.Rule, err)
 	}
 	if !holds {
@@ -259,8 +227,8 @@ func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, 
 }
 
 // compute creates a step for each write of the rule.
-func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
-	p.Steps = steps
+func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, mode PlanMode) error {
+	p.Steps = make([]Step, len(p.Rule.Writes))
 	for i := range p.Rule.Writes {
 		write := &p.Rule.Writes[i]
 		if mode.Exists && p.Rule.Keep {
@@ -269,6 +237,7 @@ func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables
 		}
 		value, err := write.Resolve(ctx, variables)
 		if err != nil {
+			p.Read = write.Value.References()
 			return evaluationFailure(p.Rule, err)
 		}
 		p.Steps[i] = Step{Place: write.Place, Value: value, Write: write}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -34,7 +33,9 @@ type Program struct {
 	// others holds the forms of objects that the contract does not name.
 	others []*target.Form
 	// cache holds results for the kubelet's texts.
-	cache *textcache.Cache
+	cache *KubeletCache
+	// services holds the kubelet services that the contract compares.
+	services *systemd.ServiceCache
 	// numbers is the number of rules so far.
 	numbers int
 }
@@ -96,7 +97,7 @@ func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len
 func NewProgram(g contract.Generation, marks bool, profiles []ProfileVersion) *Program {
 	return &Program{
 		generation: g, marks: marks, profiles: profiles, scopes: map[ScopeKey]map[formKey]*Selection{},
-		cache: textcache.New(),
+		cache: newKubeletCache(), services: systemd.NewServiceCache(),
 	}
 }
 

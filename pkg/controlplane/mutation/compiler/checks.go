@@ -109,24 +109,9 @@ func mentions(name string) func(source.Node) bool {
 // markUsed adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of
 // it.
 func markUsed(s *scope.Scope, used map[string]bool, references []string) {
-	for _, reference := range references {
-		root, rest, _ := strings.Cut(reference, ".")
-		name, _, _ := strings.Cut(rest, ".")
-		key := strings.TrimSuffix(root+"."+name, ".")
-		if used[key] || root != scope.ParametersName && root != scope.LookupsName && root != scope.VariablesName {
-			continue
-		}
-		used[key] = true
-		for _, l := range s.Lookups {
-			if root == scope.LookupsName && (name == "" || l.Request.Name == name) {
-				markUsed(s, used, l.References())
-			}
-		}
-		for _, v := range s.Variables {
-			if root == scope.VariablesName && (name == "" || v.Name == name) {
-				markUsed(s, used, v.References())
-			}
-		}
+	for reference := range s.Expand(references) {
+		root, name := scope.SplitReference(reference)
+		used[strings.TrimSuffix(root+"."+name, ".")] = true
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -191,8 +190,7 @@ func (c *profileCompiler) notKnown(r *mutation.Rule, from v1alpha1.Rule) source.
 	var visit func(references []string, through string, at source.Position)
 	visit = func(references []string, through string, at source.Position) {
 		for _, reference := range references {
-			root, rest, _ := strings.Cut(reference, ".")
-			name, _, _ := strings.Cut(rest, ".")
+			root, name := scope.SplitReference(reference)
 			key := root + "." + name
 			if where := elsewhere[root]; where != "" && through != "" && !seen["in "+through] {
 				seen["in "+through] = true

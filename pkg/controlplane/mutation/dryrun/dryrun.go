@@ -321,7 +321,7 @@ func (s admission) applyTo(object *target.Object, selected *mutation.Selection, 
 	if err != nil {
 		return nil
 	}
-	result.failed = s.failed(ctx, plan, views)
+	result.failed = failedIn(plan)
 	applied, err := plan.Apply(object, nil, nil)
 	if err != nil {
 		var failure *mutation.Failure
@@ -365,37 +365,15 @@ func (f failed) path() string {
 	return f.rule.Path
 }
 
-// failed returns the rules that a plan omits because an expression failed.
-func (s admission) failed(ctx context.Context, plan mutation.Plan, views mutation.Views) []failed {
+// failedIn returns the rules that a plan omits because an expression failed.
+func failedIn(plan mutation.Plan) []failed {
 	var all []failed
-	for i := range plan.Rules {
-		if r := plan.Rules[i].Rule; plan.Rules[i].Skipped == mutation.NotComputed {
-			references, err := s.fails(ctx, r, views)
-			if found := new(expression.EvaluationError); errors.As(err, &found) {
-				all = append(all, failed{rule: r.Origin(), err: found, scope: r.Scope, references: references})
-			}
+	for _, planned := range plan.Rules {
+		if err := new(expression.EvaluationError); errors.As(planned.Failed, &err) {
+			all = append(all, failed{rule: planned.Rule.Origin(), err: err, scope: planned.Rule.Scope, references: planned.Read})
 		}
 	}
 	return all
-}
-
-// fails evaluates a rule again to find its part without a result.
-func (s admission) fails(ctx context.Context, r *mutation.Rule, views mutation.Views) ([]string, error) {
-	variables := views.Of(r.Scope)
-	if r.ForEach != nil {
-		_, err := mutation.PlanForEach(ctx, r, variables, s.mode)
-		return r.References(), err
-	}
-	planned := mutation.PlannedRule{Rule: r}
-	if holds, err := planned.Holds(ctx, variables, s.mode); err != nil || !holds {
-		return r.When.References(), err
-	}
-	for i := range r.Writes {
-		if _, err := r.Writes[i].Resolve(ctx, variables); err != nil {
-			return r.Writes[i].Value.References(), err
-		}
-	}
-	return nil, nil
 }
 
 // unread returns the failed name of an object to look up.
@@ -428,9 +406,7 @@ var ofClouds = []string{
 
 // unlike reports whether an expression may fail only because the sample differs from real control planes.
 func (f failed) unlike() bool {
-	named := map[string]bool{}
-	f.scope.Expand(f.references, named)
-	for reference := range named {
+	for reference := range f.scope.Expand(f.references) {
 		if slices.ContainsFunc(ofClouds, func(known string) bool { return reference == known || strings.HasPrefix(reference, known+".") }) {
 			return true
 		}

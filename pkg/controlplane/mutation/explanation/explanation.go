@@ -35,12 +35,6 @@ type explainer struct {
 	seen map[string]int
 }
 
-// attempt is a planned rule, or the error of planning it.
-type attempt struct {
-	mutation.PlannedRule
-	failed error
-}
-
 // Explanation describes the effect of each rule for an object, and the reason. Its texts and terms contain no values of
 // Secrets; the states of the object contain everything that the object contains.
 type Explanation struct {
@@ -132,35 +126,45 @@ type ExplainedTerm struct {
 	Terms []ExplainedTerm `json:"terms,omitempty"`
 }
 
-// attempts plans each rule separately, so that one that cannot be computed does not hide the rest. It plans observed
+// planned plans each rule separately, so that one that cannot be computed does not hide the rest. It plans observed
 // rules together with all rules, and enforced ones only with each other.
-func (e *explainer) attempts() []attempt {
+func (e *explainer) planned() []mutation.PlannedRule {
 	all := e.plan(e.selected)
 	if e.selected.Enforced == nil {
 		return all
 	}
 	enforced := e.plan(e.selected.Enforced)
-	merged := make([]attempt, 0, len(all))
-	for _, a := range all {
-		if !a.Rule.Observed && len(enforced) > 0 {
-			a, enforced = enforced[0], enforced[1:]
+	merged := make([]mutation.PlannedRule, 0, len(all))
+	for _, planned := range all {
+		if !planned.Rule.Observed && len(enforced) > 0 {
+			planned, enforced = enforced[0], enforced[1:]
 		}
-		merged = append(merged, a)
+		merged = append(merged, planned)
 	}
 	return merged
 }
 
+func (e *explainer) plan(s *mutation.Selection) []mutation.PlannedRule {
+	lenient := *s
+	lenient.Mode.OmitFailing = true
+	plan, err := lenient.Plan(e.ctx, e.program.Generation(), e.object, e.views)
+	if err != nil {
+		return nil // a lenient plan has no error
+	}
+	return plan.Rules
+}
+
 // rule explains one rule. denied is the reason for which the object is denied, or nil.
-func (e *explainer) rule(a attempt, denied *mutation.Failure) ExplainedRule {
-	r := a.Rule
+func (e *explainer) rule(planned mutation.PlannedRule, denied *mutation.Failure) ExplainedRule {
+	r := planned.Rule
 	explained := ExplainedRule{
-		Applied: mutation.Applied{Profile: r.Profile, Rule: r.Name, Item: r.Item, Position: r.Position, Reason: a.Skipped},
-		Path:    r.Path, Target: r.Target.Name, Operation: r.Operation.Name, Failed: a.failed,
+		Applied: mutation.Applied{Profile: r.Profile, Rule: r.Name, Item: r.Item, Position: r.Position, Reason: planned.Skipped},
+		Path:    r.Path, Target: r.Target.Name, Operation: r.Operation.Name, Failed: planned.Failed,
 	}
 	switch {
-	case a.failed != nil:
+	case planned.Failed != nil:
 		explained.Reason = ""
-	case a.Skipped != "":
+	case planned.Skipped != "":
 		explained.Outcome = mutation.Skipped
 	case denied != nil && denied.Message == "rule "+r.String():
 		explained.Failed = denied
@@ -178,7 +182,7 @@ func (e *explainer) rule(a attempt, denied *mutation.Failure) ExplainedRule {
 		w := &r.Writes[i]
 		explained.Writes = append(explained.Writes, ExplainedWrite{w.Place, mutation.FlagOf(w.Place), w.At.Position()})
 	}
-	for _, step := range a.Steps {
+	for _, step := range planned.Steps {
 		explained.Steps = append(explained.Steps, ExplainedStep{Step: step, Flag: mutation.FlagOf(step.Place), At: step.Write.At.Position()})
 	}
 	return explained
@@ -307,8 +311,8 @@ func Of(ctx context.Context, p *mutation.Program, r mutation.Request, source fac
 	views, lookups := readNeededFacts(ctx, p, selected, r, object, source)
 	explained.Lookups = lookups
 	e := explainer{ctx: ctx, program: p, selected: selected, object: object, views: views, lookups: lookups, seen: map[string]int{}}
-	for _, attempt := range e.attempts() {
-		rule := e.rule(attempt, failure)
+	for _, planned := range e.planned() {
+		rule := e.rule(planned, failure)
 		rule.Set = r.Set
 		explained.Rules = append(explained.Rules, rule)
 	}
@@ -461,34 +465,6 @@ func secretNamesIn(s *scope.Scope, t *target.Target, references []string) []stri
 func revealsSecretOf(s *scope.Scope, t *target.Target, references []string) bool {
 	form := t.Forms[0]
 	return form.Group == "" && form.Kind == facts.Secret.Kind && s.RevealsObject(references)
-}
-
-func (e *explainer) plan(s *mutation.Selection) []attempt {
-	lenient := *s
-	lenient.Mode.OmitFailing = true
-	plan, err := lenient.Plan(e.ctx, e.program.Generation(), e.object, e.views)
-	if err != nil {
-		return nil // a lenient plan has no error
-	}
-	attempts := make([]attempt, len(plan.Rules))
-	for i, planned := range plan.Rules {
-		attempts[i] = attempt{PlannedRule: planned}
-		if planned.Skipped == mutation.NotComputed {
-			attempts[i].failed = e.why(planned.Rule, lenient.Mode)
-		}
-	}
-	return attempts
-}
-
-// why computes a failed rule again and returns the error.
-func (e *explainer) why(r *mutation.Rule, mode mutation.PlanMode) error {
-	mode.Exists = e.object.Old != nil
-	if r.ForEach != nil {
-		_, err := mutation.PlanForEach(e.ctx, r, e.views.Of(r.Scope), mode)
-		return err
-	}
-	planned := mutation.PlannedRule{Rule: r}
-	return planned.Decide(e.ctx, e.views.Of(r.Scope), mode, make([]mutation.Step, len(r.Writes)))
 }
 
 // RemovesNothing reports whether the step removes a value that no sample of the object has, because Gardener does not

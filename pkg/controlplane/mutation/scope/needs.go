@@ -31,48 +31,57 @@ var plainOfObject = []string{"apiVersion", "kind", "name", "namespace", "labels"
 // namesOfCluster lists the variables that need the Cluster, the namespace or the Garden.
 var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", ImagesName}
 
-func (n *Needs) add(s *Scope, references []string, seen map[string]bool) {
-	for _, reference := range references {
-		root, rest, _ := strings.Cut(reference, ".")
-		name, _, _ := strings.Cut(rest, ".")
-		switch root {
-		case LookupsName:
-			n.addLookups(s, name, seen)
-		case VariablesName:
-			n.addVariables(s, name, seen)
-		default:
-			n.Cluster = n.Cluster || slices.Contains(namesOfCluster, root)
-			n.Seed = n.Seed || root == "seed" || root == ImagesName
-			n.CloudProfile = n.CloudProfile || root == "cloudProfile"
-			n.Object = n.Object || root == "object" || root == "pool" || root == ImagesName
-		}
-	}
-}
-
-func (n *Needs) addVariables(s *Scope, name string, seen map[string]bool) {
-	for _, declared := range s.Variables {
-		if (name == "" || declared.Name == name) && !seen[declared.Name] {
-			seen[declared.Name] = true
-			n.add(s, declared.References(), seen)
-		}
-	}
-}
-
-// addLookups adds the named lookup, or all, with the needs of their object names.
-func (n *Needs) addLookups(s *Scope, name string, seen map[string]bool) {
-	for _, l := range s.Lookups {
-		if (name == "" || l.Request.Name == name) && !n.Lookups[s][l.Request.Name] {
-			n.Lookups[s][l.Request.Name] = true
-			n.add(s, l.References(), seen)
-		}
-	}
-}
-
-// Reach returns the facts that expressions with these references need.
+// Reach returns the facts that expressions with these references need, also through variables and names of lookups.
 func (s *Scope) Reach(references []string) Needs {
 	n := Needs{Lookups: map[*Scope]map[string]bool{s: {}}}
-	n.add(s, references, map[string]bool{})
+	for reference := range s.Expand(references) {
+		root, name := SplitReference(reference)
+		for _, l := range s.Lookups {
+			if root == LookupsName && (name == "" || l.Request.Name == name) {
+				n.Lookups[s][l.Request.Name] = true
+			}
+		}
+		n.Cluster = n.Cluster || slices.Contains(namesOfCluster, root)
+		n.Parts = n.Parts.Join(facts.Parts{
+			Manifest: facts.InManifest(root, name), Seed: root == "seed" || root == ImagesName, CloudProfile: root == "cloudProfile",
+		})
+		n.Object = n.Object || root == "object" || root == "pool" || root == ImagesName
+	}
 	return n
+}
+
+// Expand returns the references with those of the variables and lookup names among them.
+func (s *Scope) Expand(references []string) map[string]bool {
+	all := map[string]bool{}
+	var visit func(references []string)
+	visit = func(references []string) {
+		for _, reference := range references {
+			if all[reference] {
+				continue
+			}
+			all[reference] = true
+			root, name := SplitReference(reference)
+			for _, declared := range s.Variables {
+				if root == VariablesName && (name == "" || declared.Name == name) {
+					visit(declared.References())
+				}
+			}
+			for _, l := range s.Lookups {
+				if root == LookupsName && (name == "" || l.Request.Name == name) {
+					visit(l.References())
+				}
+			}
+		}
+	}
+	visit(references)
+	return all
+}
+
+// SplitReference returns the variable of a dotted path, and its first field, which is empty for the variable itself.
+func SplitReference(reference string) (root, field string) {
+	root, rest, _ := strings.Cut(reference, ".")
+	field, _, _ = strings.Cut(rest, ".")
+	return root, field
 }
 
 // NamesOf returns the Secrets among the referenced lookups. If own is true, it includes the object itself.
@@ -90,38 +99,12 @@ func (s *Scope) NamesOf(t *target.Target, references []string, own bool) []strin
 // RevealsObject reports whether a value with these references contains or may contain data of the object other than
 // names and labels.
 func (s *Scope) RevealsObject(references []string) bool {
-	named := map[string]bool{}
-	s.Expand(references, named)
-	for reference := range named {
-		if root, rest, _ := strings.Cut(reference, "."); root == "object" {
-			if field, _, _ := strings.Cut(rest, "."); !slices.Contains(plainOfObject, field) {
-				return true
-			}
+	for reference := range s.Expand(references) {
+		if root, field := SplitReference(reference); root == "object" && !slices.Contains(plainOfObject, field) {
+			return true
 		}
 	}
 	return false
-}
-
-// Expand adds references to into, with the references of the variables and lookup names among them.
-func (s *Scope) Expand(references []string, into map[string]bool) {
-	for _, reference := range references {
-		if into[reference] {
-			continue
-		}
-		into[reference] = true
-		root, rest, _ := strings.Cut(reference, ".")
-		name, _, _ := strings.Cut(rest, ".")
-		for _, declared := range s.Variables {
-			if root == VariablesName && (name == "" || declared.Name == name) {
-				s.Expand(declared.References(), into)
-			}
-		}
-		for _, l := range s.Lookups {
-			if root == LookupsName && (name == "" || l.Request.Name == name) {
-				s.Expand(l.References(), into)
-			}
-		}
-	}
 }
 
 // SecretsIn returns the lookups of Secrets that a value with these references contains or may contain, also through
@@ -143,9 +126,7 @@ func (s *Scope) ReadsSecret(t *target.Target, references []string) bool {
 	if form := t.Forms[0]; form.Group != "" || form.Kind != facts.Secret.Kind {
 		return false
 	}
-	named := map[string]bool{}
-	s.Expand(references, named)
-	for reference := range named {
+	for reference := range s.Expand(references) {
 		if reference == "object" || reference == "object.data" || strings.HasPrefix(reference, "object.data.") {
 			return true
 		}

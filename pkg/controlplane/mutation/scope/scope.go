@@ -80,12 +80,10 @@ type variable struct {
 
 // UsesItem reports whether references contain the item.
 func UsesItem(references []string) bool {
-	for _, reference := range references {
-		if root, _, _ := strings.Cut(reference, "."); root == ItemName {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(references, func(reference string) bool {
+		root, _ := SplitReference(reference)
+		return root == ItemName
+	})
 }
 
 // New declares the parameters, lookups and variables of a profile. An invalid declaration is a finding and then
@@ -383,8 +381,7 @@ func TypeOf(n source.Node) *cel.Type {
 func VariablesIn(references []string) []string {
 	var names []string
 	for _, reference := range references {
-		if path, ok := strings.CutPrefix(reference, VariablesName+"."); ok {
-			name, _, _ := strings.Cut(path, ".")
+		if root, name := SplitReference(reference); root == VariablesName && name != "" {
 			names = append(names, name)
 		}
 	}

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"k8s.io/utils/lru"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
+)
+
+// The limits of a KubeletCache, which bound its memory to 8 MiB.
+const (
+	// CachedTexts is the number of results.
+	CachedTexts = 512
+	// CachedTextBytes limits the size of the two texts of a result, in bytes. They usually take a few KiB.
+	CachedTextBytes = 16 << 10
+)
+
+// KubeletCache remembers how consecutive rules changed the kubelet's two texts, so that the same rules need not parse
+// the same texts again (docs/decisions/0016-cache-of-kubelet-edits.md). It must not hold values of Secrets. It is safe
+// for concurrent use.
+type KubeletCache struct{ effects *lru.Cache }
+
+// kubeletEffect is the effect of consecutive rules on the texts.
+type kubeletEffect struct {
+	edit target.KubeletEdit
+	// changed reports for each rule whether it changed a text.
+	changed []bool
+}
+
+func newKubeletCache() *KubeletCache { return &KubeletCache{lru.New(CachedTexts)} }
+
+// kubeletCache returns the cache of the program if the selection may use it, or nil.
+func (p *Program) kubeletCache(s *Selection) *KubeletCache {
+	if s.sensitive {
+		return nil
+	}
+	return p.cache
+}
+
+// serviceCache returns the program's cache of kubelet services if the selection may use it, or nil.
+func (p *Program) serviceCache(s *Selection) *systemd.ServiceCache {
+	if s.sensitive {
+		return nil
+	}
+	return p.services
+}
+
+// cacheableRules returns the number of leading rules that are skipped or whose effect depends only on their values and
+// on the kubelet's two texts. It returns 0 if none of them writes.
+func cacheableRules(rules []PlannedRule) int {
+	end := 0
+	for i := range rules {
+		if rules[i].Skipped != "" {
+			continue
+		}
+		if !rules[i].Rule.inKubelet || slices.ContainsFunc(rules[i].Steps, func(s Step) bool { return s.Kept }) {
+			break
+		}
+		end = i + 1
+	}
+	return end
+}
+
+// apply applies the rules, if possible with a cached result. With an error, it returns the number of rules that were
+// applied, including the one that caused it.
+func (c *KubeletCache) apply(rules []PlannedRule, o *target.Object, applied []Applied) (int, error) {
+	if err := o.Flush(); err != nil {
+		return 1, applyFailure("the units and files", err)
+	}
+	texts := o.KubeletTexts(slices.ContainsFunc(rules, editsConfiguration))
+	if len(texts.Unit)+len(texts.Configuration) > CachedTextBytes {
+		_, done, err := applyAll(rules, o, applied)
+		return done, err
+	}
+	key := cacheKey(rules, texts)
+	if known, ok := c.effects.Get(key); ok {
+		effect := known.(*kubeletEffect)
+		if err := o.EditKubelet(effect.edit); err != nil {
+			return 1, applyFailure("the units and files", err)
+		}
+		for i := range rules {
+			if rules[i].Skipped == "" {
+				rules[i].report(&applied[i], effect.changed[i])
+			}
+		}
+		return len(rules), nil
+	}
+	changed, done, err := applyAll(rules, o, applied)
+	if err != nil {
+		return done, err
+	}
+	if err := o.Flush(); err != nil {
+		return len(rules), applyFailure("the units and files", err)
+	}
+	if edit, ok := o.KubeletEdit(texts); ok && edit.Bytes() <= CachedTextBytes {
+		c.effects.Add(key, &kubeletEffect{edit, changed})
+	}
+	return len(rules), nil
+}
+
+// applyAll applies the rules and reports for each whether it changed a text. With an error, it returns the number of
+// rules that were applied, including the one that caused it.
+func applyAll(rules []PlannedRule, o *target.Object, applied []Applied) ([]bool, int, error) {
+	changed := make([]bool, len(rules))
+	for i := range rules {
+		if rules[i].Skipped != "" {
+			continue
+		}
+		if err := rules[i].apply(o, &applied[i], nil); err != nil {
+			return nil, i + 1, err
+		}
+		changed[i] = applied[i].Outcome == Changed
+	}
+	return changed, len(rules), nil
+}
+
+// editsConfiguration reports whether the rule edits the configuration file. Every rule for the kubelet reads the unit.
+func editsConfiguration(p PlannedRule) bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return s.Overridden == "" && (s.Place.Kind == operation.KubeletField || s.Place.Kind == operation.FeatureGate)
+	})
+}
+
+// cacheKey returns the hash of everything that determines the effect of the rules on the texts. Each part begins with
+// its length, so that different parts never make the same key.
+func cacheKey(rules []PlannedRule, texts target.KubeletTexts) [sha256.Size]byte {
+	var (
+		hash   = sha256.New()
+		number []byte
+	)
+	writeNumber := func(n int) {
+		number = binary.AppendUvarint(number[:0], uint64(n))
+		hash.Write(number)
+	}
+	writeBytes := func(b []byte) {
+		writeNumber(len(b))
+		hash.Write(b)
+	}
+	writeBytes(texts.Unit)
+	writeBytes(texts.Configuration)
+	for i := range rules {
+		if rules[i].Skipped != "" {
+			continue
+		}
+		writeNumber(rules[i].Rule.number)
+		writeNumber(len(rules[i].Steps))
+		for j := range rules[i].Steps {
+			step := &rules[i].Steps[j]
+			state := 0
+			if step.Overridden != "" {
+				state |= 1
+			}
+			if step.Value.Absent {
+				state |= 2
+			}
+			writeNumber(state)
+			writeBytes(step.Value.JSON)
+			writeNumber(len(step.Value.Texts))
+			for _, text := range step.Value.Texts {
+				writeBytes([]byte(text))
+			}
+		}
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
+}
