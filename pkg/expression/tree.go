@@ -99,14 +99,6 @@ func (t *Tree) References() []string {
 	return references
 }
 
-// Keys returns the members of a mapping in the order of the file.
-func (t *Tree) Keys() []string {
-	if t == nil {
-		return nil
-	}
-	return t.keys
-}
-
 // Size returns the estimated size of the value.
 func (t *Tree) Size() Size {
 	if t == nil {

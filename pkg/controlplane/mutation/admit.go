@@ -18,15 +18,14 @@ import (
 // Admit selects the rules for an object, reads the facts that they need, plans and applies them, and checks the result.
 // If it fails, the object must be denied; the error is a *Failure.
 func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*Result, error) {
-	result, err := p.admit(ctx, r, source, nil)
-	return result, asError(err)
+	return p.Trace(ctx, r, source, nil)
 }
 
 // Trace works like Admit and calls the observer with the object after each step. It fails with a *Failure if the object
 // is denied.
 func (p *Program) Trace(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, error) {
-	result, err := p.admit(ctx, r, source, observe)
-	return result, asError(err)
+	result, failure := p.admit(ctx, r, source, observe)
+	return result, asError(failure)
 }
 
 func (p *Program) admit(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, *Failure) {

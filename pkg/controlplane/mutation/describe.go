@@ -9,7 +9,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/interpreter"
 
@@ -159,18 +158,11 @@ func (p Permission) Asks() []Ask {
 func (p *Program) Permissions() []Permission {
 	seen := map[Permission]bool{}
 	var needed []Permission
-	for key, forms := range p.scopes {
-		for _, selected := range forms {
-			for _, scope := range selected.Needs.Scopes {
-				for _, l := range scope.Lookups {
-					if !selected.Needs.Lookups[scope][l.Request.Name] {
-						continue
-					}
-					if permission := permissionOf(l, scope, key.Garden); !seen[permission] {
-						seen[permission] = true
-						needed = append(needed, permission)
-					}
-				}
+	for key, selected := range p.Selections() {
+		for scope, l := range selected.Needs.Used() {
+			if permission := permissionOf(l, scope, key.Garden); !seen[permission] {
+				seen[permission] = true
+				needed = append(needed, permission)
 			}
 		}
 	}
@@ -203,30 +195,31 @@ func permissionOf(l *scope.Lookup, s *scope.Scope, garden bool) Permission {
 // Lookups returns the lookups of all profiles that some rule uses, with the names of their objects if they are
 // constant. They are sorted by the order of the profiles, then by name.
 func (p *Program) Lookups() []facts.LookupRequest {
-	named := map[*scope.Lookup]bool{}
-	var scopes []*scope.Scope
-	for _, forms := range p.scopes {
-		for _, selected := range forms {
-			for _, s := range selected.Needs.Scopes {
-				if !slices.Contains(scopes, s) {
-					scopes = append(scopes, s)
-				}
-				for _, l := range s.Lookups {
-					named[l] = named[l] || selected.Needs.Lookups[s][l.Request.Name]
-				}
+	var used []*scope.Lookup
+	for _, selected := range p.Selections() {
+		for _, l := range selected.Needs.Used() {
+			if !slices.Contains(used, l) {
+				used = append(used, l)
 			}
 		}
 	}
-	slices.SortFunc(scopes, func(a, b *scope.Scope) int { return strings.Compare(a.Profile, b.Profile) })
+	slices.SortFunc(used, func(a, b *scope.Lookup) int {
+		return cmp.Or(cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Request.Name, b.Request.Name))
+	})
 	var requests []facts.LookupRequest
-	for _, s := range scopes {
-		for _, l := range s.Lookups {
-			if named[l] {
-				requests = append(requests, l.Request)
-			}
-		}
+	for _, l := range used {
+		requests = append(requests, l.Request)
 	}
 	return requests
+}
+
+// Parts returns the parts of a Cluster that rules use.
+func (p *Program) Parts() facts.Parts {
+	var parts facts.Parts
+	for _, selected := range p.Selections() {
+		parts = parts.Join(selected.Needs.Parts)
+	}
+	return parts
 }
 
 // With returns the registration with these forms of objects added.

@@ -64,9 +64,8 @@ type ForEach struct {
 
 // items compute the list or mapping of a forEach.
 type items struct {
-	Template *expression.Template
-	tree     operation.Value
-	node     source.Node
+	scope.Computed
+
 	// record is the type of an item with key and value. It is nil for items of a list and for unknown types.
 	record *expression.Object
 }
@@ -106,13 +105,13 @@ func NewForEach(
 	g contract.Generation,
 ) (*ForEach, source.Findings) {
 	f := &ForEach{
-		Items: items{node: node}, context: context, arguments: arguments, path: path, generation: g, members: lru.New(maxCompiledItems),
+		context: context, arguments: arguments, path: path, generation: g, members: lru.New(maxCompiledItems),
 	}
-	result, findings := f.Items.compile(seen, rulePath+".forEach")
-	if len(findings) > 0 {
+	var findings source.Findings
+	if f.Items.Computed, findings = scope.Compile(seen, node, rulePath+".forEach"); len(findings) > 0 {
 		return nil, findings
 	}
-	declared, problem := f.Items.declare(result)
+	declared, problem := f.Items.declare()
 	if problem != "" {
 		return nil, source.Findings{node.Finding(rulePath+".forEach", "%s", problem).Of(source.WrongType)}
 	}
@@ -126,27 +125,11 @@ func NewForEach(
 	return f, nil
 }
 
-// compile compiles the list or mapping, which is one expression or a YAML value, and returns its type.
-func (i *items) compile(environment *expression.Environment, path string) (*cel.Type, source.Findings) {
-	if i.node.Kind == yaml.ScalarNode {
-		template, err := environment.Template(i.node.Value, expression.At(i.node))
-		if err != nil {
-			return nil, source.FindingsOf(i.node, path, err).Of(expression.WrongResult)
-		}
-		i.Template = template
-		return template.Type(), nil
-	}
-	context := operation.Context{Expressions: environment}
-	tree, findings := context.Tree(i.node, path)
-	i.tree = tree
-	return scope.TypeOf(i.node), findings
-}
-
 // declare returns the declaration of the variable item for the type of the list or mapping, or a message about a wrong
 // type.
-func (i *items) declare(result *cel.Type) (expression.Variable, string) {
+func (i *items) declare() (expression.Variable, string) {
 	declared := expression.Variable{Name: scope.ItemName, Type: cel.DynType}
-	switch result.Kind() {
+	switch result := i.Type; result.Kind() {
 	case types.DynKind:
 	case types.ListKind:
 		declared.Type = result.Parameters()[0]
@@ -256,10 +239,11 @@ func (r *Rule) member(ctx context.Context, named *Rule, variables operation.Vari
 // ItemsFor computes the items, those of a mapping sorted by key. It fails if the value is neither a list nor a mapping,
 // or has more than 256 items.
 func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) ([]Item, error) {
-	value, err := f.Items.evaluate(ctx, variables)
+	computed, err := f.Items.Evaluate(ctx, variables)
 	if err != nil {
 		return nil, err
 	}
+	value := expression.Value(computed)
 	if sized, ok := value.(traits.Sizer); ok {
 		if size, _ := sized.Size().(types.Int); size > maximumItems {
 			return nil, fmt.Errorf("forEach has %d items, at most %d are allowed", size, maximumItems)
@@ -281,18 +265,6 @@ func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) (
 		found[i].Label = f.labelOf(found[i].value, i)
 	}
 	return found, err
-}
-
-func (i *items) evaluate(ctx context.Context, variables operation.Variables) (ref.Val, error) {
-	if i.Template != nil {
-		return i.Template.Evaluate(ctx, variables)
-	}
-	resolved, err := operation.Write{Value: i.tree}.Resolve(ctx, variables)
-	if err != nil {
-		return nil, err
-	}
-	value, err := expression.ParseComputed(ctx, resolved.JSON)
-	return expression.Value(value), err
 }
 
 // entries returns the items of a mapping: objects with key and value.
@@ -514,14 +486,6 @@ func replace(n *yaml.Node, replaced map[*yaml.Node]*yaml.Node) *yaml.Node {
 		result.Content[i] = replace(child, replaced)
 	}
 	return &result
-}
-
-// References returns the dotted paths that the items need.
-func (i *items) References() []string {
-	if i.Template != nil {
-		return i.Template.References()
-	}
-	return i.tree.References()
 }
 
 // references returns the dotted paths that the forEach needs in addition to those of its condition and values.

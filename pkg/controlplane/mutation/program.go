@@ -190,23 +190,15 @@ func inherited(forms map[formKey]*Selection, of formKey) []*Rule {
 		}
 	}
 	slices.SortFunc(wider, func(a, b formKey) int {
-		if a == of || b == of {
-			return cmp.Compare(isSame(a, of), isSame(b, of))
-		}
-		return cmp.Compare(len(a.name), len(b.name))
+		// An exact name comes after the prefix of the same length.
+		prefixes := cmp.Compare(len(strings.TrimSuffix(a.name, "*")), len(strings.TrimSuffix(b.name, "*")))
+		return cmp.Or(prefixes, cmp.Compare(len(b.name), len(a.name)))
 	})
 	var rules []*Rule
 	for _, at := range wider {
 		rules = append(rules, forms[at].Rules...)
 	}
 	return rules
-}
-
-func isSame(a, b formKey) int {
-	if a == b {
-		return 1
-	}
-	return 0
 }
 
 // Complete completes the program after all rules were added: it computes the properties of each selection once.

@@ -111,9 +111,10 @@ func (k *compiler) addValues(set source.Node, path string) {
 	for _, field := range set.Fields() {
 		inner := path + "." + field.Key.Value
 		value, problems := k.value(field.Value, inner)
+		problems = append(problems, k.checkName(field.Key, inner)...)
 		k.findings = append(k.findings, problems...)
 		if len(problems) == 0 {
-			k.add(field.Key, field.Value, inner, value)
+			k.add(field.Key.Value, field.Value, inner, value)
 		}
 	}
 }
@@ -125,16 +126,16 @@ func (k *compiler) addNames(names []source.Node, path string, value Value) {
 			k.findings = append(k.findings, name.Finding(path, "must be a list of names").Of(source.WrongType))
 			continue
 		}
-		k.add(name, name, path, value)
+		if problems := k.checkName(name, path); len(problems) > 0 {
+			k.findings = append(k.findings, problems...)
+			continue
+		}
+		k.add(name.Value, name, path, value)
 	}
 }
 
-func (k *compiler) add(key, at source.Node, path string, value Value) {
-	name := key.Value
-	if problem := k.problemOf(key, path); problem != nil {
-		k.findings = append(k.findings, *problem)
-		return
-	}
+// add adds a write of the value for a name.
+func (k *compiler) add(name string, at source.Node, path string, value Value) {
 	write := Write{Place: k.place, Value: value, At: at, Path: path}
 	write.Place.Name += name
 	write.Apply = func(o *target.Object, v Resolved) error { return k.apply(o, name, v) }
@@ -155,8 +156,8 @@ func (k *compiler) result(arguments source.Node, path, nothing string) ([]Write,
 	return k.writes, k.findings
 }
 
-// problemOf returns the finding about a name, or nil.
-func (k *compiler) problemOf(key source.Node, path string) *source.Finding {
+// checkName returns the finding about a name, or none.
+func (k *compiler) checkName(key source.Node, path string) source.Findings {
 	name, rule := key.Value, source.InvalidName
 	problem := checkName(name)
 	if problem == "" && k.check != nil {
@@ -168,8 +169,7 @@ func (k *compiler) problemOf(key source.Node, path string) *source.Finding {
 	if problem == "" {
 		return nil
 	}
-	finding := key.Finding(path, "%s", problem).Of(rule).Instead(key, k.known)
-	return &finding
+	return source.Findings{key.Finding(path, "%s", problem).Of(rule).Instead(key, k.known)}
 }
 
 // matches returns a check that a name has a form; entry describes what it is not otherwise.

@@ -188,15 +188,13 @@ func checkBoolean(n source.Node, at string) source.Findings {
 // checkAllFields finds fields that are unknown or missing, and values that are no texts.
 func checkAllFields(n source.Node, at string, fields []string) source.Findings {
 	findings := checkFields(n, at, fields)
-	present := map[string]bool{}
 	for _, field := range n.Fields() {
-		present[field.Key.Value] = !field.Value.Absent()
 		if field.Value.Kind != yaml.ScalarNode {
 			findings = append(findings, field.Value.Finding(at+"."+field.Key.Value, "must be a string").Of(source.WrongType))
 		}
 	}
 	for _, field := range fields {
-		if !present[field] {
+		if n.Get(field).Absent() {
 			findings = append(findings, n.Finding(at+"."+field, "is missing").Of(source.MissingField))
 		}
 	}
@@ -220,44 +218,28 @@ func add(to *yaml.Node, key string, value *yaml.Node) {
 
 // setFile writes the file; raw is the file without its path, its content as plain text.
 func setFile(o *target.Object, a fileArguments, raw []byte) error {
+	root := o.Document.Root()
 	present := o.File(a.Path)
 	if present != nil && a.IfAbsent {
 		return nil
 	}
-	if a.Encoding == "b64" {
-		var err error
-		if raw, err = encodeInline(raw); err != nil {
-			return err
-		}
-	}
-	wanted, err := o.Document.Root().Parse(raw)
+	wanted, err := root.Parse(raw)
 	if err != nil {
 		return err
+	}
+	inline := wanted.Root().Find("content", "inline")
+	if text, ok := inline.Get("data").Text(); ok && a.Encoding == "b64" {
+		if _, err := inline.Set("data", document.Quote(base64.StdEncoding.EncodeToString([]byte(text)))); err != nil {
+			return err
+		}
 	}
 	for _, kind := range []string{"inline", "secretRef", "imageRef", "transmitUnencoded"} {
 		if wanted.Root().Find("content", kind) == nil {
 			present.Get("content").Remove(kind)
 		}
 	}
-	return filePath(a.Path).merge(o.Document.Root(), raw)
+	return filePath(a.Path).merge(root, wanted.Bytes())
 }
 
 // filePath returns the path of a file in an OperatingSystemConfig.
 func filePath(path string) fieldPath { return pathOf("spec", "files").item("path", path) }
-
-// encodeInline puts the data of an inline content into base64.
-func encodeInline(raw []byte) ([]byte, error) {
-	parsed, err := document.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	inline := parsed.Root().Find("content", "inline")
-	text, ok := inline.Get("data").Text()
-	if !ok {
-		return raw, nil
-	}
-	if _, err := inline.Set("data", document.Quote(base64.StdEncoding.EncodeToString([]byte(text)))); err != nil {
-		return nil, err
-	}
-	return parsed.Bytes(), nil
-}

@@ -118,7 +118,7 @@ func compileSidecarInputs(c *Context, a machineProviderArguments, name string, a
 		},
 	}
 	kubeconfig, findings := c.Tree(textAt(arguments, kubeconfigMount), path)
-	mounts.add(textAt(arguments, kubeconfigVolume), arguments, path, kubeconfig)
+	mounts.add(kubeconfigVolume, arguments, path, kubeconfig)
 	mounts.addValues(a.VolumeMounts, path+".volumeMounts")
 	return append(env.writes, mounts.writes...), slices.Concat(env.findings, findings, mounts.findings)
 }

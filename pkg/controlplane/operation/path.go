@@ -345,12 +345,8 @@ func all(nodes []*document.Node, is func(*document.Node) bool) bool {
 }
 
 func sameQuantity(a, b *document.Node) bool {
-	return equalQuantities(text(a), text(b))
-}
-
-func equalQuantities(a, b string) bool {
-	x, errX := resource.ParseQuantity(a)
-	y, errY := resource.ParseQuantity(b)
+	x, errX := resource.ParseQuantity(text(a))
+	y, errY := resource.ParseQuantity(text(b))
 	return errX == nil && errY == nil && x.Cmp(y) == 0
 }
 

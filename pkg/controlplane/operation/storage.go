@@ -34,13 +34,19 @@ func storage() Definition {
 	}
 }
 
-// The two fields of storage, and their places in an Etcd (etcd-druid api/core/v1alpha1, EtcdSpec).
+// The two fields of storage.
 const (
 	storageClass    = "class"
 	storageCapacity = "capacity"
 )
 
-var etcdFields = map[string]string{storageClass: "storageClass", storageCapacity: "storageCapacity"}
+// The paths of the fields in an Etcd (etcd-druid api/core/v1alpha1, EtcdSpec), and in a claim template of a StatefulSet.
+var (
+	etcdFields  = map[string]fieldPath{storageClass: pathOf("spec", "storageClass"), storageCapacity: pathOf("spec", "storageCapacity")}
+	claimFields = map[string]fieldPath{
+		storageClass: pathOf("spec", "storageClassName"), storageCapacity: pathOf("spec", "resources", "requests", "storage"),
+	}
+)
 
 func compileStorage(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	var a struct {
@@ -84,79 +90,43 @@ func setStorage(o *target.Object, field, value string) error {
 // keepStorage restores a field from the old object. If the old object lacks it, a class is removed, and a capacity
 // remains as Gardener writes it.
 func keepStorage(o *target.Object, field string) error {
-	if old := storageNode(o, o.Old.Original(), field); old != nil {
+	then, path := storagePlace(o, o.Old.Original(), field)
+	if old := path.find(then); old != nil {
 		return writeStorage(o, field, old.Raw())
 	}
-	if field == storageCapacity || storageNode(o, o.Document.Root(), field) == nil {
+	if field == storageCapacity {
 		return nil // etcd-druid requires no capacity of an Etcd, and gardenlet writes the one that it has
 	}
-	parent, member, err := storagePlace(o, field)
-	if err != nil {
-		return err
-	}
-	parent.Remove(member)
+	now, path := storagePlace(o, o.Document.Root(), field)
+	path.remove(now)
 	return nil
 }
 
-// writeStorage writes a field as JSON. It keeps an equal quantity in another notation.
+// writeStorage writes a field as JSON. It keeps an equal quantity in another notation. It fails if a StatefulSet has no
+// claim template for the etcd.
 func writeStorage(o *target.Object, field string, wanted []byte) error {
-	if present := storageNode(o, o.Document.Root(), field); field == storageCapacity && present != nil {
-		if parsed, err := document.Parse(wanted); err == nil && equalQuantities(text(present), text(parsed.Root())) {
+	node, path := storagePlace(o, o.Document.Root(), field)
+	if node == nil {
+		return nested(fmt.Errorf("has no template named %q", o.Form.Name), "volumeClaimTemplates")
+	}
+	if present := path.find(node); field == storageCapacity && present != nil {
+		if parsed, err := present.Parse(wanted); err == nil && sameQuantity(present, parsed.Root()) {
 			return nil
 		}
 	}
-	parent, member, err := storagePlace(o, field)
-	if err != nil {
-		return err
-	}
-	_, err = parent.Set(member, wanted)
-	return err
+	return path.merge(node, wanted)
 }
 
-// storageNode returns the field in a document of the object's form, or nil.
-func storageNode(o *target.Object, root *document.Node, field string) *document.Node {
+// storagePlace returns the node with a field, and the path of the field in it. The node is the document or a claim
+// template. It is nil if there is no claim template for the etcd.
+func storagePlace(o *target.Object, root *document.Node, field string) (*document.Node, fieldPath) {
 	if o.Form.Kind == "Etcd" {
-		return root.Find("spec", etcdFields[field])
+		return root, etcdFields[field]
 	}
-	var spec *document.Node
 	for _, template := range root.Find("spec", "volumeClaimTemplates").Items() {
-		if name, _ := template.Find("metadata", "name").Text(); name == o.Form.Name {
-			spec = template.Get("spec")
+		if template.Find("metadata", "name").Is(o.Form.Name) {
+			return template, claimFields[field]
 		}
 	}
-	if field == storageClass {
-		return spec.Get("storageClassName")
-	}
-	return spec.Find("resources", "requests", "storage")
-}
-
-// storagePlace returns the object and the member that hold the field.
-func storagePlace(o *target.Object, field string) (*document.Node, string, error) {
-	spec, err := o.Document.Root().Ensure("spec", document.Object)
-	if err != nil {
-		return nil, "", nested(err, "spec")
-	}
-	if o.Form.Kind == "Etcd" {
-		return spec, etcdFields[field], nil
-	}
-	for _, template := range spec.Get("volumeClaimTemplates").Items() {
-		if name, _ := template.Find("metadata", "name").Text(); name != o.Form.Name {
-			continue
-		}
-		return claimPlace(template, field)
-	}
-	return nil, "", nested(fmt.Errorf("has no template named %q", o.Form.Name), "volumeClaimTemplates")
-}
-
-func claimPlace(template *document.Node, field string) (*document.Node, string, error) {
-	spec, err := template.Ensure("spec", document.Object)
-	if err != nil || field == storageClass {
-		return spec, "storageClassName", nested(err, "volumeClaimTemplates")
-	}
-	resources, err := spec.Ensure("resources", document.Object)
-	if err != nil {
-		return nil, "", nested(err, "volumeClaimTemplates")
-	}
-	requests, err := resources.Ensure("requests", document.Object)
-	return requests, "storage", nested(err, "volumeClaimTemplates")
+	return nil, claimFields[field]
 }

@@ -156,32 +156,34 @@ func compileUnitFields(c *Context, a unitArguments, _ source.Node, path string) 
 }
 
 func compileUnitDropIns(c *Context, a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
-	var (
-		writes   []Write
-		findings source.Findings
-	)
-	if !a.DropIns.Absent() && a.DropIns.Kind != yaml.MappingNode {
-		return nil, source.Findings{a.DropIns.Finding(path+".dropIns", "must be a mapping of names to texts, null to remove one").Of(source.WrongType)}
+	k := compiler{
+		place: Place{Kind: DropIn, Container: a.Name},
+		value: func(n source.Node, path string) (Value, source.Findings) {
+			if n.Absent() {
+				return Remove(), nil
+			}
+			value, findings := c.Text(n, path)
+			if len(findings) == 0 {
+				findings = isUnit(a.Name, value, n, path)
+			}
+			return value.escaped(inUnitText), findings
+		},
+		check: func(name string) string {
+			if !strings.HasSuffix(name, ".conf") {
+				return "the name of a drop-in must end in .conf"
+			}
+			return ""
+		},
+		apply: func(o *target.Object, name string, v Resolved) error {
+			at := unitPath(a.Name).with("dropIns").item("name", name)
+			if !v.Absent {
+				at = at.with("content")
+			}
+			return at.write(o.Document.Root(), v)
+		},
 	}
-	for _, field := range a.DropIns.Fields() {
-		name, inner := field.Key.Value, path+".dropIns."+field.Key.Value
-		value, problems := Remove(), source.Findings(nil)
-		if !field.Value.Absent() {
-			value, problems = c.Text(field.Value, inner)
-		}
-		if !strings.HasSuffix(name, ".conf") {
-			problems = append(problems, field.Key.Finding(inner, "the name of a drop-in must end in .conf").Of(source.InvalidName))
-		}
-		if len(problems) == 0 {
-			problems = isUnit(a.Name, value, field.Value, inner)
-		}
-		findings = append(findings, problems...)
-		writes = append(writes, Write{
-			Place: Place{DropIn, a.Name, name}, Value: value.escaped(inUnitText), At: field.Value, Path: inner,
-			Apply: func(o *target.Object, v Resolved) error { return setDropIn(o, a.Name, name, v) },
-		})
-	}
-	return writes, findings
+	k.addValues(a.DropIns, path+".dropIns")
+	return k.writes, k.findings
 }
 
 // compileUnitOptions compiles edits of options in one section.
@@ -264,14 +266,6 @@ func addOptions(o *target.Object, a unitArguments, option string, values []strin
 
 // unitPath returns the path of a unit in an OperatingSystemConfig.
 func unitPath(name string) fieldPath { return pathOf("spec", "units").item("name", name) }
-
-func setDropIn(o *target.Object, unit, name string, v Resolved) error {
-	at := unitPath(unit).with("dropIns").item("name", name)
-	if !v.Absent {
-		at = at.with("content")
-	}
-	return at.write(o.Document.Root(), v)
-}
 
 // unitSections lists the sections that systemd reads in each type of unit in addition to [Unit] and [Install]
 // (systemd.unit(5) and the page of each type; src/core/load-fragment-gperf.gperf.in). systemd ignores other sections,

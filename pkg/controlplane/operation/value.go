@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -224,21 +224,8 @@ func (v Value) Size() expression.Size { return v.tree.Size() }
 
 // Keys returns the members of a mapping, except computed ones.
 func (v Value) Keys() []string {
-	if v.tree != nil {
-		return v.tree.Keys()
-	}
-	if v.constant == nil || v.constant.JSON == nil {
-		return nil
-	}
-	parsed, err := document.Parse(v.constant.JSON)
-	if err != nil {
-		return nil
-	}
-	var keys []string
-	for key := range parsed.Root().Members() {
-		keys = append(keys, key)
-	}
-	return keys
+	known, _ := v.Known().(map[string]any)
+	return slices.Sorted(maps.Keys(known))
 }
 
 // FromSecrets returns the write for a value that contains data of these Secrets: neither its text nor its errors

@@ -225,17 +225,11 @@ func (c *versionCheck) flag(write *operation.Write, name string) {
 		}
 		return
 	}
-	missing := c.without(history.In)
-	switch {
-	case known && len(missing) == 0:
-	case known:
-		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: %s%s", c.component, list(missing), name, history.Span, c.narrow(history.In))
-		return
-	case gone:
-		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: %s was the last version that had it", c.component, list(c.versions), name, former)
-		return
-	default:
-		c.misspelt(UnknownFlag, write, name, c.flags(), "%s of Kubernetes %s has no flag --%s", c.component, list(c.versions), name)
+	lacks := versionedName{UnknownFlag, name, "has no flag --" + name, known, history.In, history.Span.String(), "", c.flags()}
+	if gone {
+		lacks.former = former.String()
+	}
+	if c.isMissing(write, lacks) {
 		return
 	}
 	if value, ok := write.Value.Constant(); ok && write.Place.Kind == operation.Flag {
@@ -269,14 +263,8 @@ func (c *versionCheck) gate(write *operation.Write) {
 		}
 		return
 	}
-	if !known {
-		c.misspelt(UnknownGate, write, name, c.gates(), "%s of Kubernetes %s knows no feature gate %s, and does not start with it",
-			c.component, list(c.versions), name)
-		return
-	}
-	if missing := c.without(history.In); len(missing) > 0 {
-		c.refuse(UnknownGate, write, "%s of Kubernetes %s knows no feature gate %s, and does not start with it: it is %s%s",
-			c.component, list(missing), name, history, c.narrow(history.In))
+	lacks := "knows no feature gate " + name + ", and does not start with it"
+	if c.isMissing(write, versionedName{UnknownGate, name, lacks, known, history.In, "it is " + history.String(), "", c.gates()}) {
 		return
 	}
 	value, constant := write.Value.Constant()
@@ -297,26 +285,58 @@ func (c *versionCheck) gate(write *operation.Write) {
 // plugin checks an admission plugin that a rule enables or disables: kube-apiserver does not start with a name that it does
 // not know in either list.
 func (c *versionCheck) plugin(write *operation.Write) {
-	name, newest := write.Place.Name, c.versions[len(c.versions)-1]
+	name, plugins := write.Place.Name, kubeflags.Plugins(c.versions[len(c.versions)-1])
 	history, known := kubeflags.Plugin(name)
 	former, gone := kubeflags.FormerPlugin(name)
-	missing := c.without(history.In)
-	switch {
-	case removes(write):
-		if suggestion := source.Suggest(name, kubeflags.Plugins(newest)); !known && !gone && suggestion != "" {
+	if removes(write) {
+		if suggestion := source.Suggest(name, plugins); !known && !gone && suggestion != "" {
 			c.warn(UnknownPlugin, write, "%s has had no admission plugin %s since Kubernetes %s%s", c.component, name,
 				kubeflags.Versions()[0], suggestion)
 		}
-	case gone:
-		c.refuse(UnknownPlugin, write, "%s of Kubernetes %s knows no admission plugin %s, and does not start with it: %s was the last that had it",
-			c.component, list(c.versions), name, former)
-	case !known:
-		c.misspelt(UnknownPlugin, write, name, kubeflags.Plugins(newest), "%s of Kubernetes %s knows no admission plugin %s, and does not start with it",
-			c.component, list(c.versions), name)
-	case len(missing) > 0:
-		c.refuse(UnknownPlugin, write, "%s of Kubernetes %s knows no admission plugin %s, and does not start with it: %s%s",
-			c.component, list(missing), name, history.Span, c.narrow(history.In))
+		return
 	}
+	lacks := versionedName{UnknownPlugin, name, "knows no admission plugin " + name + ", and does not start with it", known, history.In, history.Span.String(), "", plugins}
+	if gone {
+		lacks.former = former.String()
+	}
+	c.isMissing(write, lacks)
+}
+
+// versionedName is a name that only some versions of Kubernetes know.
+type versionedName struct {
+	rule source.Rule
+	name string
+	// lacks describes a component without the name.
+	lacks string
+	// known reports that some version in the table knows the name, and in which ones do. history describes them.
+	known   bool
+	in      func(kubeflags.Minor) bool
+	history string
+	// former is the last version that knew the name, if it is older than the table; empty otherwise.
+	former string
+	// names are the names that the newest version knows.
+	names []string
+}
+
+// isMissing reports a name that is missing in a version of the rule.
+func (c *versionCheck) isMissing(write *operation.Write, n versionedName) bool {
+	missing := c.versions
+	if n.known {
+		missing = c.without(n.in)
+	}
+	if len(missing) == 0 {
+		return false
+	}
+	lacks := fmt.Sprintf("%s of Kubernetes %s %s", c.component, list(missing), n.lacks)
+	switch {
+	case n.known:
+		c.refuse(n.rule, write, "%s: %s%s", lacks, n.history, c.narrow(n.in))
+	case n.former != "":
+		c.refuse(n.rule, write, "%s: %s was the last version that had it", lacks, n.former)
+	default:
+		c.misspelt(n.rule, write, n.name, n.names, "%s", lacks)
+	}
+	return true
 }
 
 // field checks a field of the kubelet's configuration with the known parts of its value.

@@ -46,7 +46,7 @@ func Run(p *mutation.Program, partial map[string]bool, sound bool) (findings, wa
 		if plane.Legacy != (p.Generation() == contract.Labelled) {
 			continue
 		}
-		sample := sampleOf(plane)
+		sample := &sample{plane, samples()[plane.Name], false}
 		for n, raw := range plane.Objects {
 			r.object(sample, fmt.Sprintf("%s/%d", plane.Name, n), raw)
 		}
@@ -384,11 +384,9 @@ func (s admission) unread(selected *mutation.Selection, failure *mutation.Failur
 	}
 	var nearest *scope.Lookup
 	unread := failed{err: found}
-	for _, scope := range selected.Needs.Scopes {
-		for _, l := range scope.Lookups {
-			if l.At.File == found.File && l.At.Line <= found.Line && (nearest == nil || l.At.Line > nearest.At.Line) {
-				nearest, unread.scope, unread.references = l, scope, l.References()
-			}
+	for scope, l := range selected.Needs.Used() {
+		if l.At.File == found.File && l.At.Line <= found.Line && (nearest == nil || l.At.Line > nearest.At.Line) {
+			nearest, unread.scope, unread.references = l, scope, l.References()
 		}
 	}
 	if nearest == nil {
@@ -480,8 +478,6 @@ var samples = sync.OnceValue(func() map[string]*facts.Facts {
 	}
 	return found
 })
-
-func sampleOf(plane *static.Plane) *sample { return &sample{plane, samples()[plane.Name], false} }
 
 // Read implements facts.Source.
 func (s *sample) Read(_ context.Context, namespace string) (*facts.Facts, error) {

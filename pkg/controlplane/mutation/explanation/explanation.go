@@ -234,7 +234,7 @@ func (e *explainer) terms(r *mutation.Rule, into *ExplainedRule) {
 	t := e.term(r, term, variables, secret)
 	if term.Value != nil {
 		// The outcome of the rule already shows the value of the whole.
-		t.Value = describeTerm(term)
+		t.Value = expression.Describe(term.Value)
 	}
 	into.When = &t
 }
@@ -272,14 +272,10 @@ func readNeededFacts(
 	})
 	var lookups []ExplainedLookup
 	needs := s.NeedsFor(p.Generation(), o)
-	for _, scope := range needs.Scopes {
-		for _, l := range scope.Lookups {
-			if needs.Lookups[scope][l.Request.Name] {
-				lookups = append(lookups, ExplainedLookup{
-					Profile: l.Profile, Name: l.Request.Name, Kind: l.Request.Kind, Object: l.Shown, Skips: l.Skip, Failed: failed[l],
-				})
-			}
-		}
+	for _, l := range needs.Used() {
+		lookups = append(lookups, ExplainedLookup{
+			Profile: l.Profile, Name: l.Request.Name, Kind: l.Request.Kind, Object: l.Shown, Skips: l.Skip, Failed: failed[l],
+		})
 	}
 	return found, lookups
 }
@@ -304,7 +300,7 @@ func Of(ctx context.Context, p *mutation.Program, r mutation.Request, source fac
 	if explained.Deleting = object.BeingDeleted(); explained.Deleting {
 		return explained, nil
 	}
-	tracked := newTrack(r.Object)
+	tracked := &track{last: r.Object, steps: map[string][]ExplainedStep{}}
 	result, err := p.Trace(ctx, r, source, tracked.observe)
 	errors.As(err, &failure)
 	explained.Denied = failure
@@ -364,8 +360,6 @@ func (e *Explanation) outcomes(all []mutation.Applied) {
 	}
 }
 
-func newTrack(object []byte) *track { return &track{last: object, steps: map[string][]ExplainedStep{}} }
-
 // observe records the object before and after a step.
 func (t *track) observe(rule mutation.Applied, step mutation.Step, o *target.Object) {
 	after := o.Document.Bytes()
@@ -407,7 +401,7 @@ func (e *explainer) term(r *mutation.Rule, from expression.Term, variables opera
 	case names != nil:
 		t.Value = operation.Resolved{From: names}.String()
 	default:
-		t.Value = describeTerm(from)
+		t.Value = expression.Describe(from.Value)
 	}
 	for _, below := range from.Terms {
 		t.Terms = append(t.Terms, e.term(r, below, variables, secret))
@@ -453,18 +447,12 @@ func failedBecause(err error) string {
 	return err.Error()
 }
 
-func describeTerm(t expression.Term) string { return expression.Describe(t.Value) }
-
-// secretNamesIn returns the Secrets that a value with these references contains or may contain, or nil.
+// secretNamesIn returns the Secrets that a value with these references contains or may contain, or nil. They include the
+// Secret that is being admitted.
 func secretNamesIn(s *scope.Scope, t *target.Target, references []string) []string {
-	return s.NamesOf(t, references, revealsSecretOf(s, t, references))
-}
-
-// revealsSecretOf reports whether a value with these references contains or may contain data of a Secret that is being
-// admitted.
-func revealsSecretOf(s *scope.Scope, t *target.Target, references []string) bool {
 	form := t.Forms[0]
-	return form.Group == "" && form.Kind == facts.Secret.Kind && s.RevealsObject(references)
+	own := form.Group == "" && form.Kind == facts.Secret.Kind && s.RevealsObject(references)
+	return s.NamesOf(t, references, own)
 }
 
 // RemovesNothing reports whether the step removes a value that no sample of the object has, because Gardener does not

@@ -6,6 +6,7 @@ package scope
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -75,6 +76,19 @@ func (s *Scope) Expand(references []string) map[string]bool {
 	}
 	visit(references)
 	return all
+}
+
+// Used returns the lookups that the rules use, with their scopes.
+func (n *Needs) Used() iter.Seq2[*Scope, *Lookup] {
+	return func(yield func(*Scope, *Lookup) bool) {
+		for _, s := range n.Scopes {
+			for _, l := range s.Lookups {
+				if n.Lookups[s][l.Request.Name] && !yield(s, l) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // SplitReference returns the variable of a dotted path, and its first field, which is empty for the variable itself.

@@ -66,16 +66,13 @@ type Scope struct {
 	Conditions map[string]int
 }
 
-// variable is a named value of a profile: one scalar, or a list or mapping of them.
+// variable is a named value of a profile.
 type variable struct {
-	Name     string
-	Node     source.Node
-	Template *expression.Template
-	tree     operation.Value
-	celType  *cel.Type
-	size     expression.Size // estimated
-	needs    []string        // the variables that it uses itself
-	broken   bool            // it is invalid
+	Computed
+
+	Name   string
+	needs  []string // the variables that it uses itself
+	broken bool     // it is invalid
 }
 
 // UsesItem reports whether references contain the item.
@@ -298,7 +295,7 @@ func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 	s.VariableOf = map[string]*variable{}
 	types := map[string]*cel.Type{}
 	for _, name := range slices.Sorted(maps.Keys(d.Variables)) {
-		s.VariableOf[name] = &variable{Name: name, Node: d.Variables[name]}
+		s.VariableOf[name] = &variable{Name: name, Computed: Computed{Node: d.Variables[name]}}
 		types[name] = cel.DynType
 	}
 	environment := s.Environment
@@ -309,14 +306,14 @@ func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 		if v := s.VariableOf[name]; !v.broken {
 			s.Environment = environment
 			findings = append(findings, s.compileVariables(d, types, []string{name})...)
-			types[name] = v.celType
+			types[name] = v.Type
 		}
 	}
 	for _, name := range order {
 		if v := s.VariableOf[name]; v.broken {
 			types[name] = cel.DynType
 			s.Broken = append(s.Broken, v.Node)
-			v.Template, v.tree, v.needs = nil, operation.Value{}, nil
+			v.Computed, v.needs = Computed{Node: v.Node}, nil
 		} else {
 			s.Variables = append(s.Variables, v)
 		}
@@ -335,8 +332,8 @@ func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type
 	}
 	sizes := expression.Sizes{}
 	for name, v := range s.VariableOf {
-		if v.size.Length > 0 {
-			sizes[VariablesName+"."+name] = v.size
+		if size := v.size(); size.Length > 0 {
+			sizes[VariablesName+"."+name] = size
 		}
 	}
 	s.Environment = extended.Sized(sizes)
@@ -351,21 +348,64 @@ func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type
 }
 
 func (v *variable) compile(environment *expression.Environment) source.Findings {
-	path := "variables." + v.Name
-	if v.Node.Kind == yaml.ScalarNode && v.Node.Tag == "!!str" {
-		template, err := environment.Template(v.Node.Value, expression.At(v.Node))
+	computed, findings := Compile(environment, v.Node, "variables."+v.Name)
+	v.Computed, v.needs = computed, VariablesIn(computed.References())
+	return findings
+}
+
+// Computed is a value of a profile: a text with expressions, or a list or mapping of them.
+type Computed struct {
+	Node source.Node
+	// Template is the text; nil for other values.
+	Template *expression.Template
+	tree     operation.Value
+	// Type is the type of the value.
+	Type *cel.Type
+}
+
+// Compile compiles a value. It returns a value of the dynamic type if there are findings.
+func Compile(environment *expression.Environment, n source.Node, path string) (Computed, source.Findings) {
+	c := Computed{Node: n, Type: cel.DynType}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		template, err := environment.Template(n.Value, expression.At(n))
 		if err != nil {
-			return source.FindingsOf(v.Node, path, err).Of(expression.WrongResult)
+			return c, source.FindingsOf(n, path, err).Of(expression.WrongResult)
 		}
-		v.Template, v.celType, v.needs = template, template.Type(), VariablesIn(template.References())
-		v.size = template.Size()
-		return nil
+		c.Template, c.Type = template, template.Type()
+		return c, nil
 	}
 	context := &operation.Context{Expressions: environment}
-	tree, findings := context.Tree(v.Node, path)
-	v.tree, v.celType, v.needs = tree, TypeOf(v.Node), VariablesIn(tree.References())
-	v.size = tree.Size()
-	return findings
+	tree, findings := context.Tree(n, path)
+	c.tree, c.Type = tree, TypeOf(n)
+	return c, findings
+}
+
+// References returns the dotted paths that the value uses.
+func (c Computed) References() []string {
+	if c.Template != nil {
+		return c.Template.References()
+	}
+	return c.tree.References()
+}
+
+// size returns the estimated size of the value.
+func (c Computed) size() expression.Size {
+	if c.Template != nil {
+		return c.Template.Size()
+	}
+	return c.tree.Size()
+}
+
+// Evaluate computes the value for CEL.
+func (c Computed) Evaluate(ctx context.Context, variables operation.Variables) (any, error) {
+	if c.Template != nil {
+		return c.Template.Evaluate(ctx, variables)
+	}
+	resolved, err := operation.Write{Value: c.tree}.Resolve(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	return expression.ParseComputed(ctx, resolved.JSON)
 }
 
 // TypeOf returns the CEL type of a value in a document.
@@ -423,14 +463,6 @@ func (s *Scope) orderVariables() ([]string, source.Findings) {
 	return order, findings
 }
 
-// References returns the dotted paths that the variable uses.
-func (v *variable) References() []string {
-	if v.Template != nil {
-		return v.Template.References()
-	}
-	return v.tree.References()
-}
-
 // misread warns of numbers that YAML reads differently from their text, such as 1.30, 0755 or 1_000: the author may
 // have meant a string.
 func misread(n source.Node, path string) source.Findings {
@@ -463,16 +495,4 @@ func misread(n source.Node, path string) source.Findings {
 // object.
 func (s *Scope) View(ctx context.Context, parent operation.Variables, f *facts.Facts, pool string) *View {
 	return &View{parent: parent, context: ctx, Scope: s, facts: f, pool: pool}
-}
-
-// evaluate computes the variable as a value for CEL.
-func (v *variable) evaluate(ctx context.Context, variables operation.Variables) (any, error) {
-	if v.Template != nil {
-		return v.Template.Evaluate(ctx, variables)
-	}
-	resolved, err := operation.Write{Value: v.tree}.Resolve(ctx, variables)
-	if err != nil {
-		return nil, err
-	}
-	return expression.ParseComputed(ctx, resolved.JSON)
 }

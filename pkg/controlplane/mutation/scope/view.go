@@ -154,7 +154,7 @@ func (v *View) Field(name string) (any, bool) {
 	if value, ok := v.known[name]; ok {
 		return value, true
 	}
-	value, err := declared.evaluate(v.context, v)
+	value, err := declared.Evaluate(v.context, v)
 	if err != nil {
 		value = err
 	}
