@@ -72,7 +72,7 @@ func (n *Node) Remove(key string) {
 	}
 	k.reset()
 	k.gone = true
-	n.doc.version++
+	n.doc.countRemoval()
 	n.mark()
 }
 
@@ -102,7 +102,11 @@ func (n *Node) put(raw []byte) error {
 		return nil
 	}
 	unedited := !n.replaced && !n.edited && !n.gone
-	n.doc.version++
+	if n.gone {
+		n.doc.version++
+	} else {
+		n.doc.countRemoval()
+	}
 	n.gone = false
 	if original, first := n.origin(); unedited || original == nil || !equal(original, first, added, at) {
 		n.dropChildren()
@@ -164,6 +168,12 @@ func (n *Node) touched() bool {
 	return n != nil && (n.gone || n.edited || n.replaced || n.was == 0)
 }
 
+// countRemoval counts an edit that removes or replaces a value.
+func (d *Document) countRemoval() {
+	d.version++
+	d.losses++
+}
+
 // newChild returns the node of a new item or member.
 func (n *Node) newChild(at uint32) *Node {
 	k := &n.doc.arena.nodes.take(1)[0]
@@ -213,7 +223,7 @@ func (n *Node) RemoveItem(i int) {
 	n.kids[i].gone = true
 	n.kids = slices.Delete(n.kids, i, i+1)
 	n.reshaped = true
-	n.doc.version++
+	n.doc.countRemoval()
 	n.mark()
 }
 

@@ -287,6 +287,7 @@ type Document struct {
 	root     Node
 	original *Node
 	version  int // grows with every edit
+	losses   int // counts edits that remove or replace a value
 	err      error
 }
 
@@ -381,6 +382,14 @@ func (d *Document) Edits() int {
 		return 0
 	}
 	return d.version
+}
+
+// Removals returns the number of edits that removed or replaced a value. Additions alone are not counted.
+func (d *Document) Removals() int {
+	if d == nil {
+		return 0
+	}
+	return d.losses
 }
 
 // Bytes returns the document with its edits. Unedited parts stay byte for byte; without any change it returns the

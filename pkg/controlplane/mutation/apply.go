@@ -39,6 +39,7 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 	var (
 		applied    = make([]Applied, len(p.Rules))
 		references []operation.Place // those written that may refer to Secrets and ConfigMaps
+		compare    bool              // whether a rule may have removed a reference, or wrote any field
 	)
 	for i := range p.Rules {
 		applied[i] = p.Rules[i].unapplied()
@@ -56,12 +57,14 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 			cached = i + length
 			continue
 		}
+		removals := o.Document.Removals()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
 		}
 		for _, step := range planned.Steps {
 			if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
 				references = append(references, step.Place)
+				compare = compare || o.Document.Removals() > removals || step.Place.Kind == operation.Field && applied[i].Outcome == Changed
 			}
 		}
 	}
@@ -69,7 +72,7 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 		return nil, applyFailure("the units and files", err)
 	}
 	if len(references) > 0 && o.Form.Has(target.PodTemplate) {
-		if err := operation.WriteReferences(o, references); err != nil {
+		if err := operation.WriteReferences(o, references, compare); err != nil {
 			return nil, applyFailure("the reference annotations", err)
 		}
 		if observe != nil {

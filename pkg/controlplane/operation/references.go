@@ -15,17 +15,19 @@ import (
 )
 
 // WriteReferences updates the reference annotations of the object and its pod template after rules wrote places. It adds
-// one for each Secret and ConfigMap that is used in one of the places, or that the received object did not use. It
-// removes those that the pod no longer uses. It keeps annotations without a name, which Gardener sets for other uses,
-// and adds none for Gardener's own references, because this would restart the pods without need. It fails if the
-// metadata of the object or of its pod template is not a mapping.
-func WriteReferences(o *target.Object, places []Place) error {
+// one for each Secret and ConfigMap that is used in one of the places. With compare, it also adds those that the
+// received object did not use, and removes those that the pod no longer uses. It keeps annotations without a name, which
+// Gardener sets for other uses, and adds none for Gardener's own references, because this would restart the pods without
+// need. It fails if the metadata of the object or of its pod template is not a mapping.
+func WriteReferences(o *target.Object, places []Place, compare bool) error {
 	var was, using, added used
 	for _, place := range places {
 		added.addPlace(o, place)
 	}
-	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
-	using.addPod(o.PodSpec())
+	if compare {
+		was.addPod(o.Document.Original().Find("spec", "template", "spec"))
+		using.addPod(o.PodSpec())
+	}
 	for _, u := range using {
 		if !slices.Contains(was, u) && !slices.Contains(added, u) {
 			added = append(added, u)
@@ -33,7 +35,9 @@ func WriteReferences(o *target.Object, places []Place) error {
 	}
 	for _, metadata := range []fieldPath{pathOf("metadata"), pathOf("spec", "template", "metadata")} {
 		annotations := metadata.with("annotations")
-		removeStale(annotations.find(o.Document.Root()), was, using)
+		if compare {
+			removeStale(annotations.find(o.Document.Root()), was, using)
+		}
 		for _, u := range added {
 			if err := annotations.with(u.annotation()).merge(o.Document.Root(), document.Quote(u.name)); err != nil {
 				return err
