@@ -211,7 +211,7 @@ func TestRefusesToStart(t *testing.T) {
 		more []string
 		want string
 	}{
-		"a document": {nil, `acme.yaml:5:73: pools.overlay.subnets[0].ranges[0]: "x" is not an address`},
+		"a document": {nil, `acme.yaml:5:73: pools.overlay.subnets[0].ranges[0]: "x" is not an IP address`},
 		"no file":    {[]string{"--profiles=" + n.path("missing.yaml")}, "Error: finding profiles: stat missing.yaml: no such file or directory\n"},
 	} {
 		n.profile(t, "x", "")
