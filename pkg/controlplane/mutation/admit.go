@@ -128,7 +128,7 @@ func planRules(ctx context.Context, a *admission) (err error) {
 }
 
 func applyPlan(_ context.Context, a *admission) (err error) {
-	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, a.program.kubeletCache(a.rules)); err != nil {
+	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, kubeletCacheFor(a.program, a.rules)); err != nil {
 		return err
 	}
 	if err := a.object.Document.Err(); err != nil {

@@ -38,8 +38,8 @@ type kubeletEffect struct {
 
 func newKubeletCache() *KubeletCache { return &KubeletCache{lru.New(CachedTexts)} }
 
-// kubeletCache returns the cache of the program if the selection may use it, or nil.
-func (p *Program) kubeletCache(s *Selection) *KubeletCache {
+// kubeletCacheFor returns the cache of a program if a selection may use it, or nil.
+func kubeletCacheFor(p *Program, s *Selection) *KubeletCache {
 	if s.sensitive {
 		return nil
 	}
