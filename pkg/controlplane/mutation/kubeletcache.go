@@ -32,7 +32,8 @@ type KubeletCache struct{ effects *lru.Cache }
 // kubeletEffect is the effect of consecutive rules on the texts.
 type kubeletEffect struct {
 	edit target.KubeletEdit
-	// changed reports for each rule whether it changed a text.
+	// changed reports for each rule that is not skipped whether it changed a text. The key of the effect does not tell
+	// how many rules are skipped: a forEach has one for each item with a false condition.
 	changed []bool
 }
 
@@ -84,12 +85,14 @@ func (c *KubeletCache) apply(rules []PlannedRule, o *target.Object, applied []Ap
 	key := cacheKey(rules, texts)
 	if known, ok := c.effects.Get(key); ok {
 		effect := known.(*kubeletEffect)
+		changed := effect.changed
 		if err := o.EditKubelet(effect.edit); err != nil {
 			return 1, applyFailure("the units and files", err)
 		}
 		for i := range rules {
 			if rules[i].Skipped == "" {
-				rules[i].report(&applied[i], effect.changed[i])
+				rules[i].report(&applied[i], changed[0])
+				changed = changed[1:]
 			}
 		}
 		return len(rules), nil
@@ -107,10 +110,10 @@ func (c *KubeletCache) apply(rules []PlannedRule, o *target.Object, applied []Ap
 	return len(rules), nil
 }
 
-// applyAll applies the rules and reports for each whether it changed a text. With an error, it returns the number of
-// rules that were applied, including the one that caused it.
+// applyAll applies the rules and reports for each that is not skipped whether it changed a text. With an error, it
+// returns the number of rules that were applied, including the one that caused it.
 func applyAll(rules []PlannedRule, o *target.Object, applied []Applied) ([]bool, int, error) {
-	changed := make([]bool, len(rules))
+	var changed []bool
 	for i := range rules {
 		if rules[i].Skipped != "" {
 			continue
@@ -118,7 +121,7 @@ func applyAll(rules []PlannedRule, o *target.Object, applied []Applied) ([]bool,
 		if err := rules[i].apply(o, &applied[i], nil); err != nil {
 			return nil, i + 1, err
 		}
-		changed[i] = applied[i].Outcome == Changed
+		changed = append(changed, applied[i].Outcome == Changed)
 	}
 	return changed, len(rules), nil
 }

@@ -91,6 +91,42 @@ controlplane:
 	}
 }
 
+// TestMemoryOfSkippedRules checks that a cached result fits the same rules with other skipped rules between them: a
+// forEach has one skipped rule for each item with a false condition.
+func TestMemoryOfSkippedRules(t *testing.T) {
+	program := programOf(t, `
+controlplane:
+  kubelet:
+  - flags: {set: {first: a}}
+  - forEach: '${ "many" in namespaceObject.labels ? ["a", "b", "c"] : ["a"] }'
+    when: ${ item == "other" }
+    flags: {set: {'${ item }': b}}
+  - flags: {set: {last: c}}
+`)
+	outcomes := func(labels map[string]string) []mutation.Outcome {
+		t.Helper()
+		source := &facts.Static{Facts: inRegion(t, "r").Facts.WithNamespace(facts.Namespace{Name: "n", Labels: labels})}
+		result, err := program.Admit(t.Context(), kubeletRequest("--v=1", "maxPods: 1"), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []mutation.Outcome
+		for _, applied := range result.Applied {
+			all = append(all, applied.Outcome)
+		}
+		return all
+	}
+	many := map[string]string{"many": ""}
+	for range 3 {
+		for _, labels := range []map[string]string{nil, many, nil} {
+			all := outcomes(labels)
+			if all[0] != mutation.Changed || all[len(all)-1] != mutation.Changed {
+				t.Errorf("with the labels %v: %v", labels, all)
+			}
+		}
+	}
+}
+
 // TestMemoryOfSecrets checks that nothing is cached if a rule for the kubelet may write a Secret, even if it is only
 // observed or no longer applies, or may write the object, whose texts may contain secrets: after an update these are
 // inputs of all rules.
