@@ -219,7 +219,8 @@ func firstDifference(before, after []definition) (string, bool) {
 }
 
 // commands returns what determines the command outside of the unit's ExecStart: other files of the unit, other commands,
-// aliases, and drop-ins of which systemd ignores one because another one has its name.
+// aliases, other units with the kubelet's name as an alias, and drop-ins of which systemd ignores one because another one
+// has its name.
 func (s *kubeletService) commands() []definition {
 	var found []definition
 	names := map[string]bool{}
@@ -238,16 +239,42 @@ func (s *kubeletService) commands() []definition {
 			found = append(found, definition{file, "Alias=" + alias})
 		}
 	}
+	for _, file := range slices.Sorted(maps.Keys(s.files)) {
+		if s.parts[file] == nil && strings.Contains(file, "/systemd/") {
+			for _, alias := range kubeletAliases(s.files[file]) {
+				found = append(found, definition{file, "Alias=" + alias})
+			}
+		}
+	}
+	return found
+}
+
+// kubeletAliases returns the aliases in another unit that may be the kubelet's name. gardener-node-agent writes the
+// kubelet's unit to the file of an alias that it has enabled before. Of a text that is no valid unit, systemd reads the
+// valid lines; the whole text is returned if it may have an alias.
+func kubeletAliases(content *document.Node) []string {
+	text, _ := contentOf(content)
+	unit, err := systemd.Parse(text)
+	if err != nil {
+		if strings.Contains(text, "Alias") {
+			return []string{text}
+		}
+		return nil
+	}
+	var found []string
+	for _, alias := range unit.Values("Install", "Alias") {
+		words, err := systemd.Words(alias)
+		if err != nil || slices.Contains(words, target.KubeletUnit) || strings.Contains(alias, "%") {
+			found = append(found, alias)
+		}
+	}
 	return found
 }
 
 // environmentOptions are the options of units and of systemd's configuration that set or remove variables.
-var environmentOptions = []struct {
-	section, option string
-	assigns         bool // words without a value mean nothing
-}{
-	{"Service", "Environment", true}, {"Service", "UnsetEnvironment", false}, {"Service", "PassEnvironment", false},
-	{"Manager", "DefaultEnvironment", true}, {"Manager", "ManagerEnvironment", true},
+var environmentOptions = []struct{ section, option string }{
+	{"Service", "Environment"}, {"Service", "UnsetEnvironment"}, {"Service", "PassEnvironment"},
+	{"Manager", "DefaultEnvironment"}, {"Manager", "ManagerEnvironment"},
 }
 
 // assignments returns the definitions that may set or remove one of the variables, and the environment files with
@@ -264,13 +291,16 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 					known = append(known, definition{file, o.option + "=" + value})
 				}
 				for _, word := range words {
-					name, _, assigned := strings.Cut(word, "=")
-					// A name with a specifier may become any name.
-					if (assigned || !o.assigns) && (slices.Contains(variables, name) || strings.Contains(name, "%")) {
+					name, _, _ := strings.Cut(word, "=")
+					// A specifier may become any name, or an assignment.
+					if slices.Contains(variables, name) || strings.Contains(name, "%") {
 						known = append(known, definition{file, o.option + "=" + word})
 					}
 				}
 			}
+		}
+		for _, name := range s.parts[file].Values("Service", "PAMName") { // modules of PAM set any variables
+			known = append(known, definition{file, "PAMName=" + name})
 		}
 		for _, pattern := range s.parts[file].Values("Service", "EnvironmentFile") {
 			if pattern == "" {
@@ -290,18 +320,12 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 	return known, unknown
 }
 
-// environmentFiles returns the given files that a pattern in EnvironmentFile matches, sorted. A pattern with a specifier
-// may match any file.
+// environmentFiles returns the given files that a pattern in EnvironmentFile may match, sorted. Directories may be links,
+// so that only the last part is compared. A pattern with brackets, escapes or specifiers may match any file.
 func (s *kubeletService) environmentFiles(pattern string) []string {
-	if !strings.ContainsAny(pattern, `*?[\%`) {
-		if name := realPath(pattern); s.files[name] != nil {
-			return []string{name}
-		}
-		return nil
-	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(name string) bool {
-		matched, err := path.Match(realPath(pattern), name)
-		return err == nil && !matched && !strings.Contains(pattern, "%")
+		matched, _ := path.Match(path.Base(pattern), path.Base(name))
+		return !matched && !strings.ContainsAny(pattern, `[\%`)
 	})
 }
 

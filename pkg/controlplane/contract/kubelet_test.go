@@ -39,8 +39,14 @@ func TestProtectKubelet(t *testing.T) {
 		return fmt.Sprintf(`{"path":%q,"content":{"inline":{"encoding":"b64","data":%q}}}`, path, base64.StdEncoding.EncodeToString([]byte(text)))
 	}
 	systemd := func(name, text string) string { return file("/etc/systemd/system/"+name, "[Service]\n"+text+"\n") }
+	other := func(text string) string {
+		return `{"name":"a.service","content":` + strconv.Quote("[Install]\n"+text+"\n") + `}`
+	}
 	content := func(old, now string) func(*document.Node) error {
 		return set("/spec/units/0", "content", strconv.Quote(strings.Replace(kubeletUnit, old, now, 1)))
+	}
+	environmentFile := func(pattern string) func(*document.Node) error {
+		return dropInsAnd(dropIn("EnvironmentFile=-"+pattern), file("/etc/x.env", "KUBELET_EXTRA_ARGS=--config=/d"))
 	}
 	tests := []kubeletCase{
 		{"allows another flag", content("--v=2", "--v=3 --cloud-provider=external"), ""},
@@ -56,6 +62,10 @@ func TestProtectKubelet(t *testing.T) {
 		{"variables taken back", content("GO=1", "GO=1\nEnvironment="), flags},
 		{"rejects another variable in the command line", content("$KUBELET_EXTRA_ARGS", "$KUBELET_EXTRA_ARGS $GO"), unit},
 		{"rejects another prefix of the program", content("ExecStart=", "ExecStart=:"), unit},
+		{"variable in the name of a flag", content("--v=2", "--${GO}=/d"), unit},
+		{"specifier in the name of a flag", content("--v=2", "--%iconfig=/d"), unit},
+		{"flag behind a specifier", content("--v=2", "--fail-swap-on %i--config=/d"), unit},
+		{"allows a specifier in a value", content("--v=2", "--hostname-override=%H --eviction-hard memory.available<5%%"), ""},
 		{"allows a variable in another flag", content("--v=2", "--v=2 --node-ip=${GO}"), ""},
 		{"rejects an alias", content("[Service]\n", "[Install]\nAlias=x.service\n[Service]\n"), unit},
 		{"environment file that is not there", content("/extra_args", "/other"), ""},
@@ -77,11 +87,35 @@ func TestProtectKubelet(t *testing.T) {
 			`{"path":"/etc/systemd/system/kubelet.service.d/x.conf","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), unit},
 		{"file as a drop-in of another unit", appendTo("/spec/files", systemd("x.service.d/10-x.conf", "ExecStart=\nExecStart=/x")), ""},
 		{"drop-ins of a missing unit", appendTo("/spec/units", `{"name":"service","dropIns":[`+dropIn("ExecStart=")+`]}`), unit},
+		{"variable before a value that is not closed", dropIns(dropIn(`Environment=KUBELET_EXTRA_ARGS=--config=/d "x`)), flags},
+		{"specifier that may be an assignment", dropIns(dropIn("Environment=%q")), flags},
+		{"variable that is unset", dropIns(dropIn("UnsetEnvironment=KUBELET_EXTRA_ARGS")), flags},
+		{"variable that is passed", dropIns(dropIn("PassEnvironment=KUBELET_EXTRA_ARGS")), flags},
+		{"variables of a login", dropIns(dropIn("PAMName=x")), flags},
+		{"environment files taken back", dropIns(dropIn("EnvironmentFile=")), flags},
+		{"configuration of the manager", appendTo("/spec/files", file("/etc/systemd/system.conf",
+			"[Manager]\nDefaultEnvironment=KUBELET_EXTRA_ARGS=--kubeconfig=/k\n")), flags},
+		{"own environment of the manager", appendTo("/spec/files", file("/etc/systemd/system.conf.d/x.conf",
+			"[Manager]\nManagerEnvironment=KUBELET_EXTRA_ARGS=--kubeconfig=/k\n")), flags},
+		{"unit with the name as an alias", appendTo("/spec/units", other(`Alias=x.service "kubelet".service`)), unit},
+		{"unit with a specifier in an alias", appendTo("/spec/units", other("Alias=kube%ilet.service")), unit},
+		{"unit with an alias that is not closed", appendTo("/spec/units", other(`Alias=kubelet.service "x`)), unit},
+		{"invalid unit with an alias", appendTo("/spec/units", other("Alias=kubelet.service\nx")), unit},
+		{"allows an invalid unit", appendTo("/spec/units", other("x")), ""},
+		{"allows a unit with another alias", appendTo("/spec/units", other("Alias=x.service")), ""},
+		{"allows an alias in another file", appendTo("/spec/files", file("/etc/x", "[Install]\nAlias=kubelet.service\n")), ""},
 		{"environment of the manager", appendTo("/spec/files", file("/etc/systemd/system.conf.d/x.conf",
 			"[Manager]\nDefaultEnvironment=KUBELET_EXTRA_ARGS=--kubeconfig=/k\n")), flags},
 		{"rejects a reserved flag in an environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
 		{"environment file in base64", appendTo("/spec/files", encoded("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
 		{"harmless environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--v=4")), flags},
+		{"allows the variable in another file", appendTo("/spec/files", file("/etc/x.env", "KUBELET_EXTRA_ARGS=--config=/d")), ""},
+		{"environment file by a pattern", environmentFile("/etc/?.env"), flags},
+		{"environment file by a pattern that excludes characters", environmentFile("/etc/[!a].env"), flags},
+		{"environment file by an escape", environmentFile(`/etc/\x.env`), flags},
+		{"environment file by a specifier", environmentFile("%E/x.env"), flags},
+		{"environment file by a link to its folder", environmentFile("/proc/1/root/etc/x.env"), flags},
+		{"pattern that does not match", environmentFile("/etc/*.conf"), ""},
 		{"environment file from a Secret", appendTo("/spec/files",
 			`{"path":"/var/lib/kubelet/extra_args","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), "write it as text"},
 		{"file from a Secret", appendTo("/spec/files", `{"path":"/etc/x","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), ""},
@@ -91,6 +125,8 @@ func TestProtectKubelet(t *testing.T) {
 		{"file where the unit is", appendTo("/spec/files", systemd("kubelet.service", "ExecStart=/opt/bin/kubelet --config=/c")), parts},
 		{"rejects two files with one path", appendTo("/spec/files", file("/var/lib/kubelet/config/kubelet", "")), parts},
 		{"file twice by another path", appendTo("/spec/files", file("/var/lib/kubelet/./config/kubelet", "")), parts},
+		{"file twice by a link to /usr/lib", files(file("/lib/x", ""), file("/usr/lib/x", "")), parts},
+		{"file twice by a link to /run", files(file("/var/run/x", ""), file("/run/x", "")), parts},
 		{"rejects two units with one name", appendTo("/spec/units", `{"name":"kubelet.service","content":"[Service]\nExecStart=/x\n"}`), parts},
 		{"rejects a drop-in that hides another one", dropInsAnd(dropIn("Nice=5"), systemd("service.d/10-x.conf", "Nice=6")), unit},
 		{"rejects two drop-ins with one name", dropIns(dropIn("Nice=5"), dropIn("Nice=6")), parts},
@@ -109,6 +145,10 @@ func TestProtectKubelet(t *testing.T) {
 	} {
 		t.Run("before the kubelet/"+test.name, func(t *testing.T) { holdKubelet(t, nil, test) })
 	}
+	aliased := []string{`{"name":"kubelet.service","content":` + strconv.Quote(kubeletUnit+"[Install]\nAlias=x.service\n") + `}`}
+	t.Run("drop-in of an alias", func(t *testing.T) {
+		holdKubelet(t, aliased, kubeletCase{edit: appendTo("/spec/files", systemd("x.service.d/x.conf", "ExecStart=")), want: unit})
+	})
 	for file, want := range map[string]bool{
 		"/etc/systemd/system/kubelet.service.d/x.conf": true, "/etc/environment": true, "/var/lib/kubelet/extra_args": true, "/etc/x": false,
 	} {
@@ -150,6 +190,17 @@ func remove(pointer string, i int) func(*document.Node) error {
 	return func(root *document.Node) error {
 		root.At(pointer).RemoveItem(i)
 		return nil
+	}
+}
+
+// files returns an edit that adds files.
+func files(items ...string) func(*document.Node) error {
+	return func(root *document.Node) error {
+		var failed error
+		for _, item := range items {
+			failed = errors.Join(failed, appendTo("/spec/files", item)(root))
+		}
+		return failed
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *Command) Program() []string {
 }
 
 // Fixed returns the words that are neither flags nor values of flags: the program with its prefixes, other arguments, and
-// all words that begin with a variable.
+// all words that variables or specifiers may make other flags.
 func (c *Command) Fixed() []string {
 	if c.refresh() != nil {
 		return nil
@@ -71,11 +71,18 @@ func (c *Command) Fixed() []string {
 	}
 	var out []string
 	for i, w := range c.words {
-		if !inFlags[i] || strings.HasPrefix(w.text, "$") {
+		if !inFlags[i] || mayBecomeFlag(w.text) {
 			out = append(out, w.text)
 		}
 	}
 	return out
+}
+
+// mayBecomeFlag reports whether an argument begins with a variable or a specifier, or is a flag with one in its name.
+func mayBecomeFlag(text string) bool {
+	name, _, _ := strings.Cut(text, "=")
+	at := strings.IndexAny(name, "$%")
+	return at == 0 || at > 0 && text[0] == '-'
 }
 
 // bracedVariable matches a variable that systemd expands within an argument.
