@@ -292,8 +292,8 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 				}
 				for _, word := range words {
 					name, _, _ := strings.Cut(word, "=")
-					// A specifier may become any name, or an assignment.
-					if slices.Contains(variables, name) || strings.Contains(name, "%") {
+					// A specifier other than %% may become any name, or an assignment.
+					if slices.Contains(variables, name) || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%") {
 						known = append(known, definition{file, o.option + "=" + word})
 					}
 				}

@@ -89,6 +89,7 @@ func TestProtectKubelet(t *testing.T) {
 		{"drop-ins of a missing unit", appendTo("/spec/units", `{"name":"service","dropIns":[`+dropIn("ExecStart=")+`]}`), unit},
 		{"variable before a value that is not closed", dropIns(dropIn(`Environment=KUBELET_EXTRA_ARGS=--config=/d "x`)), flags},
 		{"specifier that may be an assignment", dropIns(dropIn("Environment=%q")), flags},
+		{"allows an escaped percent sign", dropIns(dropIn("Environment=A=%H 50%%")), ""},
 		{"variable that is unset", dropIns(dropIn("UnsetEnvironment=KUBELET_EXTRA_ARGS")), flags},
 		{"variable that is passed", dropIns(dropIn("PassEnvironment=KUBELET_EXTRA_ARGS")), flags},
 		{"variables of a login", dropIns(dropIn("PAMName=x")), flags},

@@ -32,6 +32,9 @@ const guestVariable = "GRAFT_UNITS_GUEST"
 
 func TestMain(m *testing.M) {
 	uml.Guest()
+	if file := os.Getenv(kubeletVariable); file != "" {
+		os.Exit(writeStatus(file, kubeletGuest()))
+	}
 	if file := os.Getenv(guestVariable); file != "" {
 		os.Exit(writeStatus(file, guest()))
 	}
