@@ -5,6 +5,8 @@
 package ledger_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -157,5 +159,64 @@ func TestConfigureAmongMany(t *testing.T) {
 	}
 	if got := l.Taken("pool"); got != uint64(len(held)) {
 		t.Errorf("got %d taken, where %d are held", got, len(held))
+	}
+}
+
+// duringScan is a store that runs a function once after a scan has read its rows.
+type duringScan struct {
+	ledger.Store
+	then func()
+}
+
+func (s *duringScan) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
+	then := s.then
+	if then == nil || prefix != "" {
+		return s.Store.Scan(ctx, prefix, each)
+	}
+	s.then = nil
+	var rows []ledger.Change
+	err := s.Store.Scan(ctx, prefix, func(key, value []byte) error {
+		rows = append(rows, ledger.Change{Key: string(key), Value: bytes.Clone(value)})
+		return nil
+	})
+	then()
+	for _, row := range rows {
+		if err == nil {
+			err = each([]byte(row.Key), row.Value)
+		}
+	}
+	return err
+}
+
+// TestConfigureBlocksNoRelease releases an address while the rows are read for new pools: the release does not wait, and the address is free
+// afterwards.
+func TestConfigureBlocksNoRelease(t *testing.T) {
+	store, _ := newDoubtful(t)
+	scanned := &duringScan{Store: store}
+	l, err := ledger.Open(t.Context(), scanned, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := intent()
+	if _, _, err := l.Reserve(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	scanned.then = func() {
+		done := make(chan error, 1)
+		go func() { done <- l.Delete(t.Context(), in.Owner, in.Now, in.Now) }()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("the release waits for the end of the scan")
+		}
+	}
+	if _, err := l.Configure(t.Context(), nil, ranged(t, "10.0.0.1-10.0.0.200")); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.Taken("pool"); got != 0 || scanned.then != nil {
+		t.Errorf("got %d taken, want 0", got)
 	}
 }

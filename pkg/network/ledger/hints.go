@@ -7,6 +7,7 @@ package ledger
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -29,8 +30,10 @@ type hints struct {
 	outside map[netip.Addr][]string
 	// expiring are the rows in quarantine and the tombstones.
 	expiring map[string]expiry
-	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
+	// uncertain holds keys of rows whose hints may be wrong, for example because they could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
+	// changed holds the keys of rows with hints that were applied since a rebuild began; nil if there is none.
+	changed map[string]struct{}
 	// revision is the last one that the watch has delivered, and ownCommits has the revisions of later commits of this process, by row.
 	revision   int64
 	ownCommits map[string]int64
@@ -74,6 +77,9 @@ func (h *hints) isCurrent(revision int64, key string) bool {
 func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 	h.mutex.Lock()
 	delete(h.uncertain, key)
+	if h.changed != nil && hasHints(key) {
+		h.changed[key] = struct{}{}
+	}
 	err := h.load(key, value, delay)
 	abandoned := h.abandoned
 	h.mutex.Unlock()
@@ -81,6 +87,21 @@ func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 		abandoned()
 	}
 	return err
+}
+
+// noteChanges begins or ends to collect the keys of applied rows in changed.
+func (h *hints) noteChanges(begin bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.changed = nil; begin {
+		h.changed = map[string]struct{}{}
+	}
+}
+
+// hasHints reports whether hints depend on the row with a key: those of resources and tombstones.
+func hasHints(key string) bool {
+	kind, _, _ := strings.Cut(key, "/")
+	return slices.Contains([]string{prefixAddress, prefixVLAN, prefixMAC, prefixTombstone}, kind+"/")
 }
 
 // load works like apply for a caller that holds the mutex.
@@ -164,7 +185,8 @@ func (h *hints) trunk(t network.Trunk) *allocator.VLANs {
 // maximumIdleTrunks limits the stored trunks without VLANs. They are stored so that a released VLAN is not chosen next.
 const maximumIdleTrunks = 4096
 
-// replace takes over the hints of a scan at a revision. The search for free resources continues where it was.
+// replace takes over the hints of a scan at a revision. Rows that were applied since noteChanges become uncertain. The search for free
+// resources continues where it was.
 func (h *hints) replace(fresh *hints, revision int64) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -188,6 +210,7 @@ func (h *hints) replace(fresh *hints, revision int64) {
 			delete(h.ownCommits, key)
 		}
 	}
+	maps.Copy(h.uncertain, h.changed)
 }
 
 func (h *hints) pool(name string) *pool {

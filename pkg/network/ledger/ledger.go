@@ -38,9 +38,7 @@ type Ledger struct {
 	// changing is held for reading during each allocation and for writing while pools are replaced.
 	changing sync.RWMutex
 	// rows serializes the commits and reads of a row with the changes of its hints, so that an older value never replaces a newer one.
-	// applying is held for reading during each of them, and for writing while the hints are rebuilt.
-	rows     KeyedLocks[string]
-	applying sync.RWMutex
+	rows KeyedLocks[string]
 	// quotas serializes the commits of this process that change the same quota row.
 	quotas KeyedLocks[string]
 	// generation returns a number for a new allocation.
@@ -215,7 +213,7 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 	for i, change := range changes {
 		keys[i] = change.Key
 	}
-	unlock, err := l.lockRows(ctx, keys...)
+	unlock, err := l.rows.Lock(ctx, keys...)
 	if err != nil {
 		return err
 	}
@@ -245,17 +243,6 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 	return wrapWriting(err)
 }
 
-// lockRows excludes other commits and reads of rows. It returns the function that unlocks them, or the error of ctx.
-func (l *Ledger) lockRows(ctx context.Context, keys ...string) (unlock func(), err error) {
-	l.applying.RLock()
-	unlockRows, err := l.rows.Lock(ctx, keys...)
-	if err != nil {
-		l.applying.RUnlock()
-		return nil, err
-	}
-	return func() { unlockRows(); l.applying.RUnlock() }, nil
-}
-
 // reload reads locked rows, corrects the hints about them, and returns the value of the first one. If the store cannot be read, it
 // notes them as uncertain and fails.
 func (l *Ledger) reload(ctx context.Context, keys []string) (first []byte, err error) {
@@ -281,7 +268,7 @@ func (l *Ledger) reload(ctx context.Context, keys []string) (first []byte, err e
 
 // refresh reads rows and corrects the hints about them. It fails if the store cannot be read; the rows are uncertain then.
 func (l *Ledger) refresh(ctx context.Context, keys ...string) error {
-	unlock, err := l.lockRows(context.WithoutCancel(ctx), keys...)
+	unlock, err := l.rows.Lock(context.WithoutCancel(ctx), keys...)
 	if err != nil {
 		return err
 	}
@@ -339,9 +326,7 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 		}
 	}
 	if !same {
-		l.applying.Lock()
-		defer l.applying.Unlock()
-		err := l.rebuild(made, 0, 0, func(each func(key string, value []byte) error) error {
+		err := l.rebuild(ctx, made, 0, 0, func(each func(key string, value []byte) error) error {
 			return l.store.Scan(ctx, "", func(key, value []byte) error { return each(string(key), value) })
 		})
 		if err != nil {
@@ -352,18 +337,22 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	return nil, nil
 }
 
-// rebuild replaces the hints by those of a scan at the requested revision or a later one. It ignores unreadable rows, and fails if the
-// scan fails.
+// rebuild replaces the hints by those of a scan at the requested revision or a later one. Commits do not wait for the scan: rows that change
+// during it are read again. It ignores unreadable rows, and fails if the scan fails.
 func (l *Ledger) rebuild(
-	pools map[string]*pool, revision int64, delay time.Duration, scan func(each func(key string, value []byte) error) error,
+	ctx context.Context, pools map[string]*pool, revision int64, delay time.Duration, scan func(each func(key string, value []byte) error) error,
 ) error {
 	var fresh hints
 	fresh.init(pools)
+	l.hints.noteChanges(true)
+	defer l.hints.noteChanges(false)
 	err := scan(func(key string, value []byte) error { _ = fresh.load(key, value, delay); return nil })
-	if err == nil {
-		l.hints.replace(&fresh, revision)
+	if err != nil {
+		return err
 	}
-	return err
+	l.hints.replace(&fresh, revision)
+	_, _ = l.resolveUncertain(ctx) // Expire retries it
+	return nil
 }
 
 // Follow applies commits of other servers until ctx ends. It returns immediately if the store is not shared, and
@@ -384,7 +373,7 @@ const expiryDelay = 5 * time.Second
 
 type follower struct{ *Ledger }
 
-// Begin implements Observer. It rebuilds the hints; rows that are committed during the scan follow as changes.
+// Begin implements Observer. It rebuilds the hints.
 func (f follower) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
 	f.changing.RLock() // the pools must not be replaced
 	defer f.changing.RUnlock()
@@ -399,20 +388,23 @@ func (f follower) Begin(revision int64, scan func(each func(key string, value []
 	if err != nil {
 		return err
 	}
-	err = f.rebuild(pools, revision, expiryDelay, scan)
+	err = f.rebuild(context.Background(), pools, revision, expiryDelay, scan)
 	if err == nil && abandoned != nil {
 		abandoned()
 	}
 	return err
 }
 
-// Change implements Observer. It ignores a broken row, which `graft ledger verify` finds.
+// Change implements Observer. It ignores a broken row, which `graft ledger verify` finds. It does not wait for commits of rows without
+// hints: the row of a busy quota would delay all other changes.
 func (f follower) Change(revision int64, key string, value []byte) error {
-	unlock, err := f.lockRows(context.Background(), key)
-	if err != nil {
-		return err
+	if hasHints(key) {
+		unlock, err := f.rows.Lock(context.Background(), key)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 	}
-	defer unlock()
 	if f.hints.isCurrent(revision, key) {
 		_ = f.hints.apply(key, value, expiryDelay)
 	}
@@ -426,12 +418,17 @@ func (l *Ledger) OnAbandoned(call func()) {
 	l.hints.abandoned = call
 }
 
-// resolveUncertain reads the rows that are uncertain, and reports whether there were any.
+// resolveUncertain reads the rows that are uncertain, and reports whether there were any. It fails at the first one that cannot be read.
 func (l *Ledger) resolveUncertain(ctx context.Context) (bool, error) {
 	l.hints.mutex.Lock()
 	keys := slices.Collect(maps.Keys(l.hints.uncertain))
 	l.hints.mutex.Unlock()
-	return len(keys) > 0, l.refresh(ctx, keys...)
+	for _, key := range keys {
+		if err := l.refresh(ctx, key); err != nil {
+			return true, err
+		}
+	}
+	return len(keys) > 0, nil
 }
 
 // begin checks the version of the rows, and writes it into an empty store.
