@@ -5,6 +5,7 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -121,5 +122,47 @@ func TestQuotaAfterLostAnswer(t *testing.T) {
 		if got, counts := l.Usage("pool"), quotas(t, store); got.Held != want || len(counts) != int(want) {
 			t.Errorf("written is %v: got %+v and %v", written, got, counts)
 		}
+	}
+}
+
+// limited is a store that commits few rows at a time. Its second commit fails.
+type limited struct {
+	ledger.Store
+	commits int
+}
+
+func (*limited) Limit() int { return 6 }
+
+func (s *limited) Commit(ctx context.Context, changes ...ledger.Change) error {
+	if s.commits++; s.commits == 2 {
+		return errBroken
+	}
+	return s.Store.Commit(ctx, changes...)
+}
+
+// TestQuotaOfUndoneRequest fails the second commit of a request: the first one is undone, and counts for no quota.
+func TestQuotaOfUndoneRequest(t *testing.T) {
+	store, _ := newDoubtful(t)
+	l, err := ledger.Open(t.Context(), &limited{Store: store}, pools(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := counting("a", "x"), counting("b", "x")
+	first.Grouped, second.Grouped = true, true
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := l.ReserveAll(t.Context(), []ledger.Intent{first, second})
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, errBroken) {
+			t.Errorf("got error %v, want %v", err, errBroken)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("the request does not end")
+	}
+	if got := quotas(t, store); len(got) > 0 || l.Taken("pool") != 0 {
+		t.Errorf("got %v and %d taken, want none", got, l.Taken("pool"))
 	}
 }

@@ -78,11 +78,6 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 	}
 	l.changing.RLock()
 	defer l.changing.RUnlock()
-	unlock, err := l.quotas.Lock(ctx, quotaKeys(intents)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer unlock()
 	err = retry(ctx, func(number int) error {
 		r := &reservation{Ledger: l, intents: intents, attempt: number}
 		err := r.run(ctx)
@@ -140,9 +135,9 @@ func (r *reservation) run(ctx context.Context) error {
 		r.fresh = make([]bool, len(r.all))
 		return nil
 	}
-	err := r.choose(ctx)
-	if err == nil {
-		err = r.write(ctx)
+	written, err := r.write(ctx)
+	if err != nil && written > 0 {
+		err = errors.Join(err, r.undo(context.WithoutCancel(ctx)))
 	}
 	if err != nil {
 		_ = r.refresh(ctx, r.chosen...)
@@ -278,24 +273,30 @@ func (r *reservation) add(changes []Change) {
 	}
 }
 
-// write writes all commits. If a later one fails, the earlier ones are undone.
-func (r *reservation) write(ctx context.Context) error {
+// write chooses resources and writes all commits, while no other request of this process changes the same quotas. It returns the number of
+// commits that were made before one failed.
+func (r *reservation) write(ctx context.Context) (written int, err error) {
+	unlock, err := r.quotas.Lock(ctx, quotaKeys(r.intents)...)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	if err := r.choose(ctx); err != nil {
+		return 0, err
+	}
 	for i, changes := range r.commits {
 		err := r.proceed()
 		if err == nil {
 			err = r.commit(ctx, changes...)
 		}
-		if err != nil && i > 0 {
-			err = errors.Join(err, r.undo(context.WithoutCancel(ctx)))
-		}
 		if err != nil {
-			return err
+			return i, err
 		}
 	}
-	return nil
+	return len(r.commits), nil
 }
 
-// undo deletes the new allocations as far as they were written, without a quarantine.
+// undo deletes the new allocations as far as they were written, without a quarantine. It locks their quotas.
 func (r *reservation) undo(ctx context.Context) error {
 	for i, a := range r.all {
 		if !r.fresh[i] {
