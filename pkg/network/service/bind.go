@@ -392,7 +392,7 @@ func (s *Service) finishReleasesOf(ctx context.Context, a network.Allocation, ad
 	return ctx.Err()
 }
 
-// completeAll marks the intended ones of a request's allocations as bound, beginning with the first.
+// completeAll marks the intended ones of a request's allocations as bound, beginning with the first. If it fails, all is unchanged.
 func (s *Service) completeAll(ctx context.Context, all []network.Allocation) error {
 	var owners []network.Owner
 	var places []int
@@ -410,10 +410,13 @@ func (s *Service) completeAll(ctx context.Context, all []network.Allocation) err
 	if errors.Is(err, network.ErrNotHeld) {
 		return errReleased // another server has released it, and unbinds it
 	}
+	if err != nil {
+		return err
+	}
 	for i, place := range places {
 		all[place] = after[i]
 	}
-	return err
+	return nil
 }
 
 // rollbackLimit limits the time to record a rollback.

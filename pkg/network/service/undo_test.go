@@ -6,6 +6,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -64,6 +65,46 @@ func TestUndoFails(t *testing.T) {
 			if bound := strings.Count(states, "bound"); bound != 0 && bound != 3 {
 				t.Errorf("a part is there: %s", states)
 			}
+		})
+	}
+}
+
+// unreadable is a store in which one row cannot be read once after a number of commits.
+type unreadable struct {
+	ledger.Store
+	key     string
+	commits atomic.Int64
+}
+
+func (u *unreadable) Commit(ctx context.Context, changes ...ledger.Change) error {
+	u.commits.Add(1)
+	return u.Store.Commit(ctx, changes...)
+}
+
+func (u *unreadable) Get(ctx context.Context, key string) ([]byte, error) {
+	const reservedAndBound = 4
+	if key == u.key && u.commits.CompareAndSwap(reservedAndBound, reservedAndBound+1) {
+		return nil, fmt.Errorf("%w: an error that is not retried", network.ErrTaken)
+	}
+	return u.Store.Get(ctx, key)
+}
+
+// TestUndoAfterFailedCompletion fails to mark the bound allocations of a request as complete: all of them are undone.
+func TestUndoAfterFailedCompletion(t *testing.T) {
+	for _, key := range []string{"a", "b", "c"} {
+		t.Run(key, func(t *testing.T) {
+			w := newWorld(t)
+			store := &unreadable{Store: w.commits.Store, key: "owner/test/" + key}
+			var err error
+			if w.ledger, err = ledger.Open(t.Context(), store, w.pools...); err != nil {
+				t.Fatal(err)
+			}
+			w.Service = service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
+			w.run()
+			if _, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"), request("cloudy", "c")); !errors.Is(err, network.ErrTaken) {
+				t.Fatalf("got error %v, want %v", err, network.ErrTaken)
+			}
+			w.eventually("all are released", func() bool { return w.states("a", "b", "c") == "a none, b none, c none" })
 		})
 	}
 }
