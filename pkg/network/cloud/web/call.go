@@ -80,11 +80,6 @@ func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (
 		}
 		return nil, err
 	}
-	request.Header.Set("User-Agent", "graft-network-provider")
-	request.Header.Set("Accept", "application/json")
-	if asked.body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
 	token, err := c.definition.files.readToken()
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -113,6 +108,11 @@ func (c *Cloud) evaluate(ctx context.Context, asked *call, vars map[string]any) 
 	request, err := http.NewRequestWithContext(ctx, asked.method, c.definition.base+path, body)
 	if err != nil {
 		return nil, errors.New("the path, with its computed values, is not a valid URL")
+	}
+	request.Header.Set("User-Agent", "graft-network-provider")
+	request.Header.Set("Accept", "application/json")
+	if asked.body != nil {
+		request.Header.Set("Content-Type", "application/json")
 	}
 	for _, h := range c.definition.headers {
 		value, err := h.value.String(ctx, named)

@@ -156,7 +156,7 @@ func TestRequest(t *testing.T) {
 	made := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		sent = append(sent, strings.Join([]string{
-			r.Method, r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("X-Team"), r.Header.Get("X-Allocation"), r.Header.Get("Authorization"), string(body),
+			r.Method, r.RequestURI, r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("X-Team"), r.Header.Get("X-Allocation"), r.Header.Get("Authorization"), string(body),
 		}, " | "))
 		_, _ = io.WriteString(w, `{"mac": "", "cidrs": ["10.0.0.10/24"], "id": "a/../b?c"}`)
 	})
@@ -169,9 +169,9 @@ func TestRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`POST | /v1/pools/over%2Flay/ports?owner=dranet%2Fuid%2Fpci+1%3F%26%23%2F..&vlan=7 | application/json | net | 757b7126b43265c55a87795c3d6a4c43 |  | ` +
+		`POST | /v1/pools/over%2Flay/ports?owner=dranet%2Fuid%2Fpci+1%3F%26%23%2F..&vlan=7 | application/json | application/vnd.acme+json | net | 757b7126b43265c55a87795c3d6a4c43 |  | ` +
 			`{"ips":["10.0.0.10"],"node":"none","holder":"ResourceClaim/default/claim"}`,
-		`DELETE | /v1/ports/a%2F..%2Fb%3Fc |  | net | 757b7126b43265c55a87795c3d6a4c43 |  | `,
+		`DELETE | /v1/ports/a%2F..%2Fb%3Fc |  | application/vnd.acme+json | net | 757b7126b43265c55a87795c3d6a4c43 |  | `,
 	}
 	if diff := cmp.Diff(want, sent); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
