@@ -19,6 +19,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -297,19 +298,37 @@ type meter struct {
 	what    string
 	began   time.Time
 	written bool
+
+	// mutex guards total, which count has counted, and shown, the time at which it was last displayed.
+	mutex sync.Mutex
+	total int
+	shown time.Time
 }
 
 // patience is the time after which a command shows its progress. Faster commands print their result only.
-const patience = time.Second
+var patience = time.Second
 
 func newMeter(s *Streams, what string) *meter {
 	return &meter{streams: s, what: what, began: time.Now()}
 }
 
 // step displays the progress.
-func (p *meter) step(done, of int) {
+func (p *meter) step(done, of int) { p.show("%d of %d %ss", done, of, p.what) }
+
+// count adds to the progress of work of unknown size, and displays it from time to time. It may be called concurrently.
+func (p *meter) count(more int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.total += more; time.Since(p.shown) >= patience/4 {
+		p.show("%d %ss", p.total, p.what)
+		p.shown = time.Now()
+	}
+}
+
+// show displays a text instead of the last one.
+func (p *meter) show(format string, values ...any) {
 	if p.streams.ErrInteractive && os.Getenv("TERM") != "dumb" && time.Since(p.began) >= patience {
-		fmt.Fprintf(p.streams.Err, emptyLine+"%d of %d %ss", done, of, p.what)
+		fmt.Fprintf(p.streams.Err, emptyLine+format, values...)
 		p.written = true
 	}
 }

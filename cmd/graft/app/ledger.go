@@ -252,7 +252,7 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
 			return place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error {
-				report, err := k.verify(ctx)
+				report, err := k.verify(ctx, s)
 				switch {
 				case err != nil:
 					return err

@@ -74,6 +74,39 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestLedgerProgress checks that long commands show their progress on a terminal, and remove it at the end.
+func TestLedgerProgress(t *testing.T) {
+	before := patience
+	patience = 0
+	t.Cleanup(func() { patience = before })
+	t.Setenv("TERM", "xterm")
+	example, err := filepath.Abs("../../../example/network/ledger.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		run   string
+		shown []string
+	}{
+		{"import " + example + " --ledger ledger", []string{" checked lines", " written rows"}},
+		{"verify ledger", []string{" rows"}},
+		{"verify " + example, []string{" lines"}},
+		{"export ledger --output-file copy.jsonl", []string{" rows"}},
+	} {
+		var out, problems strings.Builder
+		s := &Streams{In: strings.NewReader(""), Out: &out, Err: &problems, ErrInteractive: true}
+		if status := Main("test", append([]string{"ledger"}, strings.Fields(c.run)...), s); status != 0 {
+			t.Errorf("%s: status %d: %s", c.run, status, problems.String())
+		}
+		for _, shown := range c.shown {
+			if _, rest, ok := strings.Cut(problems.String(), shown); !ok || !strings.HasPrefix(rest, emptyLine) {
+				t.Errorf("%s: standard error has no %q that is erased: %q", c.run, shown, problems.String())
+			}
+		}
+	}
+}
+
 func run(t *testing.T, command string) ledgerStep {
 	t.Helper()
 	var out, problems strings.Builder

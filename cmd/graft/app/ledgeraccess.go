@@ -5,6 +5,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -257,11 +259,57 @@ func (a *ledgerAccess) search(ctx context.Context, q ledger.Query, each func(led
 	return nil
 }
 
-func (a *ledgerAccess) verify(ctx context.Context) (*ledger.Report, error) {
-	if a.export != nil {
-		return archive.Verify(ctx, a.export)
+// countedRows is a store whose read and written rows a meter counts.
+type countedRows struct {
+	ledger.Store
+	meter *meter
+}
+
+// Scan implements ledger.Store.
+func (c countedRows) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
+	return c.Store.Scan(ctx, prefix, func(key, value []byte) error {
+		c.meter.count(1)
+		return each(key, value)
+	})
+}
+
+// Commit implements ledger.Store.
+func (c countedRows) Commit(ctx context.Context, changes ...ledger.Change) error {
+	c.meter.count(len(changes))
+	return c.Store.Commit(ctx, changes...)
+}
+
+// Limit implements ledger.Limiter.
+func (c countedRows) Limit() int {
+	if limiter, ok := c.Store.(ledger.Limiter); ok {
+		return limiter.Limit()
 	}
-	return ledger.Verify(ctx, a.store, ledger.VerifyOptions{Now: time.Now()})
+	return math.MaxInt
+}
+
+// countedLines is an export whose lines a meter counts.
+type countedLines struct {
+	io.Reader
+	meter *meter
+}
+
+// Read implements io.Reader.
+func (c countedLines) Read(into []byte) (int, error) {
+	n, err := c.Reader.Read(into)
+	c.meter.count(bytes.Count(into[:n], []byte("\n")))
+	return n, err
+}
+
+// verify checks the ledger or the export. It shows its progress.
+func (a *ledgerAccess) verify(ctx context.Context, s *Streams) (*ledger.Report, error) {
+	if a.export != nil {
+		progress := newMeter(s, "line")
+		defer progress.done()
+		return archive.Verify(ctx, countedLines{a.export, progress})
+	}
+	progress := newMeter(s, "row")
+	defer progress.done()
+	return ledger.Verify(ctx, countedRows{a.store, progress}, ledger.VerifyOptions{Now: time.Now()})
 }
 
 // release returns the allocation, and whether it is released; otherwise the server releases it at its start.
@@ -324,8 +372,9 @@ func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, le
 		left = func(b *ledger.BrokenRow) { fmt.Fprintf(s.Err, "left out: the row %s: %s\n", b.Key, b.Err) }
 	}
 	var done archive.Exported
+	progress := newMeter(s, "row")
 	write := func(out io.Writer) (err error) {
-		done, err = archive.Export(ctx, a.store, out, left)
+		done, err = archive.Export(ctx, countedRows{a.store, progress}, out, left)
 		return err
 	}
 	if file == "" {
@@ -333,6 +382,7 @@ func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, le
 	} else {
 		err = streamFile(file, write)
 	}
+	progress.done()
 	if err != nil {
 		return err
 	}
@@ -410,13 +460,16 @@ func (f *ledgerFlags) importFrom(ctx context.Context, s *Streams, file string) (
 			err = errors.Join(err, k.close())
 		}
 	}()
+	checked, written := newMeter(s, "checked line"), newMeter(s, "written row")
 	into := func() (ledger.Store, error) {
 		if k, err = f.open(ctx, s, creates); err != nil {
 			return nil, err
 		}
-		return k.store, nil
+		return countedRows{k.store, written}, nil
 	}
-	done, err := archive.Import(ctx, into, in)
+	done, err := archive.Import(ctx, into, countedLines{in, checked})
+	checked.done()
+	written.done()
 	switch {
 	case errors.Is(err, ledger.ErrNotEmpty):
 		return fmt.Errorf("%w: name an empty one", err)
