@@ -125,23 +125,25 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 	})
 }
 
-// leaseAny leases the first unleased subnet.
+// leaseAny leases the first unleased subnet, or else the first one that the client never received.
 func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets []candidate, what string,
 	activation int) (Pool, error) {
-	for _, of := range subnets {
-		known, err := l.leaseOf(ctx, s, of.prefix)
-		if err != nil {
-			return Pool{}, err
-		}
-		leased := false
-		p, err := l.update(ctx, s, cmp.Or(known.ID, s.id(of.pool.Name, of.prefix)), func(old *Pool) (*Pool, error) {
-			if leased = old != nil; leased {
-				return old, nil
+	for _, lost := range []bool{false, true} {
+		for _, of := range subnets {
+			known, err := l.leaseOf(ctx, s, of.prefix)
+			if err != nil {
+				return Pool{}, err
 			}
-			return l.newLease(ctx, s, r, of, activation)
-		})
-		if err != nil || !leased {
-			return p, err
+			leased := false
+			p, err := l.update(ctx, s, cmp.Or(known.ID, s.id(of.pool.Name, of.prefix)), func(old *Pool) (*Pool, error) {
+				if leased = old != nil && !(lost && old.Pool == of.pool.Name && l.isAbandoned(*old, activation)); leased {
+					return old, nil
+				}
+				return l.newLease(ctx, s, r, of, activation)
+			})
+			if err != nil || !leased {
+				return p, err
+			}
 		}
 	}
 	return Pool{}, fmt.Errorf("%w: all subnets of %s are leased (%d): remove a network, or name the subnet of a removed "+
@@ -152,6 +154,12 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets 
 // or the write was uncertain, and the lease is unused since.
 func (l *Driver) isLost(p Pool) bool {
 	return !p.Used && (l.undelivered[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
+}
+
+// isAbandoned reports whether a lost lease can be given to another network: the client does not request it again, as after its
+// own restart, and an answer on its way has arrived.
+func (l *Driver) isAbandoned(p Pool, activation int) bool {
+	return l.isLost(p) && p.Activation == activation && l.options.Clock.Since(p.Since) >= l.options.Grace
 }
 
 // leaseOf returns the lease of a subnet, which may be of a pool that had the subnet before. The lease has no identifier
