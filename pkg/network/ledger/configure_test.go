@@ -220,3 +220,23 @@ func TestConfigureBlocksNoRelease(t *testing.T) {
 		t.Errorf("got %d taken, want 0", got)
 	}
 }
+
+// TestConfigureIgnoresUnrelatedBrokenRow checks that an unreadable row of an owner does not prevent a change of the pools that keeps its
+// address.
+func TestConfigureIgnoresUnrelatedBrokenRow(t *testing.T) {
+	store, l := newDoubtful(t)
+	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := store.Get(t.Context(), "owner/test/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := append(bytes.Clone(raw), '{')
+	if err := store.Store.Commit(t.Context(), ledger.Change{Key: "owner/test/a", Was: raw, Value: broken}); err != nil {
+		t.Fatal(err)
+	}
+	if refused, err := l.Configure(t.Context(), all, ranged(t, "10.0.0.1-10.0.0.200")); err != nil || len(refused) > 0 {
+		t.Errorf("refused %v, %v", refused, err)
+	}
+}

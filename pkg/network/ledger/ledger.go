@@ -285,16 +285,44 @@ func wrapWriting(err error) error {
 }
 
 // stranded returns the allocations for which counts returns true, and that would be outside of the wanted pools: in a
-// missing pool, or with an address outside of its ranges.
+// missing pool, or with an address outside of its ranges. Selections wait for it, so it does not decode the rows of all owners: it reads the
+// rows of addresses, which are short, and decodes those of owners that may be meant.
 func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
-	err = l.All(ctx, func(a network.Allocation) error {
-		if !wanted[a.Pool].accepts(a.Addresses) && counts(a) {
-			stranded = append(stranded, a)
+	owners := map[string]network.Owner{}
+	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
+		name, address, err := parseAddress(string(key))
+		if err != nil || wanted[name].accepts([]netip.Addr{address}) {
+			return err
 		}
-		return nil
+		p, err := parseResourceRow(value)
+		if err == nil && p.until.IsZero() {
+			owners[p.owner.String()] = p.owner
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses: %w", err)
+	}
+	err = l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
+		if hasAddresses(value) {
+			return nil
+		}
+		owner, err := network.ParseOwner(strings.TrimPrefix(string(key), prefixOwner))
+		owners[owner.String()] = owner
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the owners: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		a, err := l.Get(ctx, owners[name])
+		switch {
+		case errors.Is(err, network.ErrNotHeld): // released by another request
+		case err != nil:
+			return nil, err
+		case !wanted[a.Pool].accepts(a.Addresses) && counts(a):
+			stranded = append(stranded, a)
+		}
 	}
 	return stranded, nil
 }

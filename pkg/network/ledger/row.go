@@ -188,6 +188,12 @@ func DecodeStrictly(from io.Reader, into any) error {
 	return nil
 }
 
+// hasAddresses reports whether the row of an owner contains addresses, without decoding it: they precede all similar fields.
+func hasAddresses(row []byte) bool {
+	_, rest, _ := bytes.Cut(row, []byte(`"addresses":`))
+	return bytes.HasPrefix(rest, []byte(`["`))
+}
+
 // isBound reports whether the row of an owner contains a bound allocation, without decoding it: the state precedes all
 // similar fields.
 func isBound(row []byte) bool {
