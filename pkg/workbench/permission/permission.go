@@ -55,8 +55,7 @@ func rule(group, resource string, verbs []string, names ...string) rbacv1.Policy
 // namespace that it reads. They restrict Secrets to their names, except in the extension's own namespace and if a
 // profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
-	denials := rule("", "events", []string{"create", "patch"}) // in the namespaces of the objects
-	all := []Role{{"", append(slices.Concat(facts(p), gate(o.Gate), registration(o)), denials)}, {o.Namespace, own()}}
+	all := []Role{{"", slices.Concat(facts(p), gate(o.Gate), registration(o))}, {o.Namespace, own()}}
 	for _, need := range needs(p) {
 		at := slices.IndexFunc(all, func(r Role) bool { return r.Namespace == need.namespace })
 		if at < 0 {
