@@ -61,8 +61,8 @@ func TestMatches(t *testing.T) {
 		want, got string
 		matches   bool
 	}{
-		"equal output":                      {"a\nb\n", "a\nb\n", true},
-		"no output":                         {"", "", true},
+		"equal output matches":              {"a\nb\n", "a\nb\n", true},
+		"no output matches no output":       {"", "", true},
 		"output where none is expected":     {"", "a\n", false},
 		"no output where some is expected":  {"a\n", "", false},
 		"spaces at the end":                 {"a\n", "a  \n\n", true},

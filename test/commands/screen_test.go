@@ -8,15 +8,15 @@ import "testing"
 
 func TestScreen(t *testing.T) {
 	tests := map[string]struct{ written, want string }{
-		"lines":               {"a\r\nb\r\n", "a\nb\n"},
-		"wrapped":             {"0123456789abc", "0123456789\nabc\n"},
-		"written over":        {"abc\rx", "xbc\n"},
-		"progress":            {"\r\x1b[K 1 of 2\r\x1b[K 2 of 2\r\x1b[Kdone\r\n", "done\n"},
-		"colours":             {"\x1b[1;31mred\x1b[0m b \x1b[2mdim\x1b[m\r\n", "⟨1;31⟩red⟨⟩ b ⟨2⟩dim⟨⟩\n"},
-		"up and erase below":  {"a\r\nb\r\nc\x1b[2A\r\x1b[Jx", "x\n"},
-		"tabs and backspaces": {"\tx\by", "        y\n"},
-		"runes in pieces":     {"é…", "é…\n"},
-		"moves":               {"abcdef\x1b[3Dx\x1b[1Gy\x1b[1Cz", "ybzxef\n"},
+		"lines end with a line feed":            {"a\r\nb\r\n", "a\nb\n"},
+		"long lines are wrapped":                {"0123456789abc", "0123456789\nabc\n"},
+		"a carriage return overwrites the line": {"abc\rx", "xbc\n"},
+		"progress lines are replaced":           {"\r\x1b[K 1 of 2\r\x1b[K 2 of 2\r\x1b[Kdone\r\n", "done\n"},
+		"colours are shown as codes":            {"\x1b[1;31mred\x1b[0m b \x1b[2mdim\x1b[m\r\n", "⟨1;31⟩red⟨⟩ b ⟨2⟩dim⟨⟩\n"},
+		"up and erase below":                    {"a\r\nb\r\nc\x1b[2A\r\x1b[Jx", "x\n"},
+		"tabs and backspaces":                   {"\tx\by", "        y\n"},
+		"runes in pieces":                       {"é…", "é…\n"},
+		"the cursor moves":                      {"abcdef\x1b[3Dx\x1b[1Gy\x1b[1Cz", "ybzxef\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -53,8 +53,8 @@ func TestSidecar(t *testing.T) {
 		workers   []gardencorev1beta1.Worker
 	}{
 		"in a seed":                 {"shoot--foo--bar", []gardencorev1beta1.Worker{plain}},
-		"without workers":           {"shoot--foo--bar", nil},
-		"self-hosted":               {"shoot--foo--bar", []gardencorev1beta1.Worker{plain, own}},
+		"a shoot without workers":   {"shoot--foo--bar", nil},
+		"a self-hosted shoot":       {"shoot--foo--bar", []gardencorev1beta1.Worker{plain, own}},
 		"self-hosted, in the shoot": {"kube-system", []gardencorev1beta1.Worker{own}},
 	} {
 		t.Run(name, func(t *testing.T) {

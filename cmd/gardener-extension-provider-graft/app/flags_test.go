@@ -107,17 +107,17 @@ func TestCompleteWrong(t *testing.T) {
 		arguments string
 		want      string
 	}{
-		"nothing":        {"", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed in the mode service\n--leader-election-namespace is needed, or --leader-election=false\nno profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration"},
-		"mode":           {"--profile=a --webhook-config-namespace=n --webhook-config-mode=url-service", `--webhook-config-mode must be service or url, is "url-service"`},
-		"no port in URL": {"--profile=a --webhook-config-namespace=n --webhook-config-mode=url --webhook-config-url=host", "--webhook-config-url must be host:port in the mode url"},
-		"port":           {"--profile=a --webhook-config-namespace=n --webhook-config-server-port=70000", "--webhook-config-server-port must be 1 to 65535"},
-		"heartbeat":      {"--profile=a --webhook-config-namespace=n --heartbeat-renew-interval-seconds=0", "--heartbeat-renew-interval-seconds must be at least 1"},
-		"log level":      {"--profile=a --webhook-config-namespace=n --log-level=loud", `--log-level must be debug, info or error, is "loud"`},
-		"log format":     {"--profile=a --webhook-config-namespace=n --log-format=xml", `--log-format must be json or text, is "xml"`},
-		"version":        {"--profile=a --webhook-config-namespace=n --gardener-version=new", `reading --gardener-version: reading the Gardener version "new": invalid semantic version`},
-		"versions":       {"--profile=a --webhook-config-namespace=n --kubernetes-versions=new", "reading --kubernetes-versions: improper constraint: new"},
-		"no file of CAs": {"--profile=a --webhook-config-namespace=n --leader-election=false --client-ca=/dev/zero", "reading --client-ca: read /dev/zero: it is a device: only regular files are read"},
-		"missing config": {"--config=/does/not/exist", "reading the configuration: open /does/not/exist: no such file or directory"},
+		"names all missing flags":                  {"", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed in the mode service\n--leader-election-namespace is needed, or --leader-election=false\nno profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration"},
+		"an unknown mode":                          {"--profile=a --webhook-config-namespace=n --webhook-config-mode=url-service", `--webhook-config-mode must be service or url, is "url-service"`},
+		"no port in URL":                           {"--profile=a --webhook-config-namespace=n --webhook-config-mode=url --webhook-config-url=host", "--webhook-config-url must be host:port in the mode url"},
+		"a port above 65535":                       {"--profile=a --webhook-config-namespace=n --webhook-config-server-port=70000", "--webhook-config-server-port must be 1 to 65535"},
+		"a heartbeat without an interval":          {"--profile=a --webhook-config-namespace=n --heartbeat-renew-interval-seconds=0", "--heartbeat-renew-interval-seconds must be at least 1"},
+		"an unknown log level":                     {"--profile=a --webhook-config-namespace=n --log-level=loud", `--log-level must be debug, info or error, is "loud"`},
+		"an unknown log format":                    {"--profile=a --webhook-config-namespace=n --log-format=xml", `--log-format must be json or text, is "xml"`},
+		"an invalid Gardener version":              {"--profile=a --webhook-config-namespace=n --gardener-version=new", `reading --gardener-version: reading the Gardener version "new": invalid semantic version`},
+		"an invalid range of Kubernetes versions":  {"--profile=a --webhook-config-namespace=n --kubernetes-versions=new", "reading --kubernetes-versions: improper constraint: new"},
+		"no file of CAs":                           {"--profile=a --webhook-config-namespace=n --leader-election=false --client-ca=/dev/zero", "reading --client-ca: read /dev/zero: it is a device: only regular files are read"},
+		"a configuration file that does not exist": {"--config=/does/not/exist", "reading the configuration: open /does/not/exist: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("WEBHOOK_CONFIG_NAMESPACE", "")

@@ -51,10 +51,10 @@ logging: {level: error}
 		arguments []string
 		want      summary
 	}{
-		"no flags": {nil, summary{
+		"defaults without flags": {nil, summary{
 			"written", "", "error", "127.0.0.1:9474", true, []string{"a"}, []configv1alpha1.NetworkListener{{Address: "unix:///written.sock"}},
 		}},
-		"all flags": {[]string{
+		"every flag replaces a default": {[]string{
 			"--node=given", "--ledger=folder", "--profiles=b", "--listen=unix:///given.sock", "--listen=dranet,spiderpool=tcp://:1", "--insecure",
 			"--log-level=debug", "--metrics-address=0",
 		}, summary{"given", "folder", "debug", "0", false, []string{"a", "b"}, []configv1alpha1.NetworkListener{
@@ -87,10 +87,10 @@ func TestNodeNameMarksOneServerOfMany(t *testing.T) {
 		arguments   []string
 		want        bool
 	}{
-		"NODE_NAME":                 {"worker-1", nil, true},
-		"given":                     {"worker-1", []string{"--node=worker-1"}, false},
-		"without a node":            {"", nil, false},
-		"node in the configuration": {"worker-1", []string{"--node="}, false},
+		"the node comes from NODE_NAME": {"worker-1", nil, true},
+		"the flag precedes NODE_NAME":   {"worker-1", []string{"--node=worker-1"}, false},
+		"without a node":                {"", nil, false},
+		"node in the configuration":     {"worker-1", []string{"--node="}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NODE_NAME", test.environment)

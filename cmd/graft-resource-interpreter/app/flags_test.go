@@ -54,11 +54,11 @@ logging: {level: error}
 		arguments []string
 		want      summary
 	}{
-		"no flags": {nil, summary{
+		"defaults without flags": {nil, summary{
 			configv1alpha1.InterpreterProfiles{Paths: []string{"a"}, Gardener: &yes, Optional: []string{"cluster"}}, "127.0.0.1:1", "127.0.0.1:2",
 			same.Certificate, *same.Registration, true, "error", "", []string{"written.example.com", "s.n.svc", "s.n.svc.cluster.local"}, nil,
 		}},
-		"all flags": {[]string{
+		"every flag replaces a default": {[]string{
 			"--profiles=b", "--gardener-optional=worker-replicas", "--listen=127.0.0.1:3", "--metrics-address=0", "--certificate-folder=given",
 			"--dns-name=given.example.com", "--ip-address=10.0.0.1", "--register=given", "--url=https://10.0.0.2:8443/ask", "--karmada-kubeconfig=karmada",
 			"--timeout-seconds=9", "--log-level=debug", "--kubeconfig=home",

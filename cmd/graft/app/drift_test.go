@@ -66,7 +66,7 @@ func TestDriftFindsProfiles(t *testing.T) {
 		named   bool
 		want    string
 	}{
-		"no profiles":                              {map[string]string{configMaps: none, deployments: none}, false, "has no ConfigMap with profiles"},
+		"a seed without ConfigMaps with profiles":  {map[string]string{configMaps: none, deployments: none}, false, "has no ConfigMap with profiles"},
 		"profiles in images":                       {map[string]string{configMaps: none, deployments: mounted}, false, images},
 		"profiles in images and a ConfigMap":       {map[string]string{configMaps: inConfigMap, deployments: mounted}, false, images},
 		"profiles in images, named with --profile": {map[string]string{namespaces: none}, true, looked},

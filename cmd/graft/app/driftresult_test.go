@@ -71,7 +71,7 @@ func TestDriftWords(t *testing.T) {
 		summary drift.Summary
 		want    string
 	}{
-		"conforming": {
+		"all objects conform": {
 			drift.Summary{ControlPlanes: 2, Objects: 1},
 			"1 object of 2 control planes checked with acme@76543210, base@01234567: no drift.\n",
 		},
@@ -83,7 +83,7 @@ func TestDriftWords(t *testing.T) {
 			drift.Summary{Unread: []drift.UnreadNamespace{{Namespace: "shoot--x", Problem: "no"}}},
 			"No object was checked with acme@76543210, base@01234567.\nshoot--x could not be read: no\n",
 		},
-		"no object": {drift.Summary{ControlPlanes: 1}, "No object was checked with acme@76543210, base@01234567.\n"},
+		"no object was checked": {drift.Summary{ControlPlanes: 1}, "No object was checked with acme@76543210, base@01234567.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := driftResult{Profiles: []string{"acme@76543210", "base@01234567"}, Summary: c.summary}

@@ -182,17 +182,17 @@ func TestPackRefuses(t *testing.T) {
 		status    int
 		want      string
 	}{
-		"nothing":                    {nil, statusFailed, "give the files or folders with the profiles"},
-		"no profile":                 {[]string{empty}, statusFailed, "no profile was found in " + empty},
-		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
-		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
-		"a wrong profile":            {[]string{wrong}, statusFound, "contract-forbidden"},
+		"refuses to run without arguments":  {nil, statusFailed, "give the files or folders with the profiles"},
+		"refuses a folder without profiles": {[]string{empty}, statusFailed, "no profile was found in " + empty},
+		"a folder that is not there":        {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
+		"a tag with a slash":                {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
+		"a wrong profile":                   {[]string{wrong}, statusFound, "contract-forbidden"},
 		"profiles of two programs": {[]string{"../../../example/network/acme.yaml", "../../../example/interpreter/profile.yaml"}, statusFound,
 			"example/interpreter/profile.yaml:8:7: kind: InterpreterProfile cannot be in an image with the NetworkProfile at " +
 				"../../../example/network/acme.yaml:7:7: different programs"},
-		"a configuration": {[]string{"../../../hack/systemd/network-provider.yaml"}, statusFound,
+		"refuses a configuration": {[]string{"../../../hack/systemd/network-provider.yaml"}, statusFound,
 			"network-provider.yaml:7:7: kind: NetworkProviderConfiguration is not a profile"},
-		"tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is not a profile"},
+		"refuses a folder with tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is not a profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tar")

@@ -15,7 +15,7 @@ func TestOutputAfterPanic(t *testing.T) {
 		debug string
 		stack bool
 	}{
-		"one line":            {"", false},
+		"a flag of one line":  {"", false},
 		"the stack on demand": {"1", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func TestCollect(t *testing.T) {
 		want     map[string]string
 		problem  string
 	}{
-		"with files": {[]source.File{profile("one/p.yaml", "p", script)}, map[string]string{"p.yaml": "p", "files/a.sh": "a", "images.yaml": "i"}, ""},
+		"a profile with files and images": {[]source.File{profile("one/p.yaml", "p", script)}, map[string]string{"p.yaml": "p", "files/a.sh": "a", "images.yaml": "i"}, ""},
 		"of two folders": {
 			[]source.File{profile("one/p.yaml", "p", script), profile("two/q.yaml", "q", script)},
 			map[string]string{"p.yaml": "p", "q.yaml": "q", "files/a.sh": "a", "images.yaml": "i"}, "",
@@ -51,7 +51,7 @@ func TestCollect(t *testing.T) {
 		"files of one beginning": {
 			[]source.File{profile("one/a.yaml", "p", map[string][]byte{"a.yaml.d/b": []byte("b")})}, map[string]string{"a.yaml": "p", "a.yaml.d/b": "b"}, "",
 		},
-		"outside": {[]source.File{profile("p.yaml", "p", map[string][]byte{"../a.sh": []byte("a")})}, nil, "../a.sh would not be in the image"},
+		"a file outside of the folder is refused": {[]source.File{profile("p.yaml", "p", map[string][]byte{"../a.sh": []byte("a")})}, nil, "../a.sh would not be in the image"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := artifact.Collect(test.profiles)

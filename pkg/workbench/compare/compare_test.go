@@ -153,13 +153,13 @@ func TestMatrix(t *testing.T) {
 		count int
 		err   error
 	}{
-		{name: "by default", want: "1.31.14; 1.31.14, ha; 1.31.14, ipv6", count: 20},
-		{name: "chosen", matrix: compare.Matrix{Versions: []string{"1.33"}, Variants: []string{"plain", "ipv6"}}, want: "1.33.6; 1.33.6, ipv6", count: 2},
+		{name: "chooses variants by default", want: "1.31.14; 1.31.14, ha; 1.31.14, ipv6", count: 20},
+		{name: "chosen versions and variants", matrix: compare.Matrix{Versions: []string{"1.33"}, Variants: []string{"plain", "ipv6"}}, want: "1.33.6; 1.33.6, ipv6", count: 2},
 		{name: "a whole version", matrix: compare.Matrix{Versions: []string{"1.33.1"}, Variants: []string{"plain"}}, want: "1.33.1", count: 1},
-		{name: "providers", matrix: compare.Matrix{Providers: []string{"a", "b"}, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6", count: 2},
-		{name: "gardens", matrix: compare.Matrix{Garden: true, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6, garden", count: 2},
+		{name: "one comparison for each provider", matrix: compare.Matrix{Providers: []string{"a", "b"}, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6", count: 2},
+		{name: "adds the garden", matrix: compare.Matrix{Garden: true, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6, garden", count: 2},
 		{name: "no such variant", matrix: compare.Matrix{Variants: []string{"hibernate"}}, err: compare.ErrVariant},
-		{name: "variants joined", matrix: compare.Matrix{Variants: []string{"ha+ipv6"}}, err: compare.ErrVariant},
+		{name: "refuses joined variants", matrix: compare.Matrix{Variants: []string{"ha+ipv6"}}, err: compare.ErrVariant},
 		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: snapshot.ErrVersion},
 	} {
 		t.Run(c.name, func(t *testing.T) {

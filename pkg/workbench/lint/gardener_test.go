@@ -46,9 +46,9 @@ controlplaneexposure:
 		name, gardener string
 		want           []source.Rule
 	}{
-		{name: "no versions", want: []source.Rule{source.NeverApplies, "no-effect"}},
-		{name: "today's versions", gardener: `gardener: ">= 1.96"`, want: []source.Rule{source.NeverApplies, "no-effect"}},
-		{name: "both generations", gardener: `gardener: ">= 1.0"`},
+		{name: "a profile without versions of Gardener", want: []source.Rule{source.NeverApplies, "no-effect"}},
+		{name: "a profile for today's versions", gardener: `gardener: ">= 1.96"`, want: []source.Rule{source.NeverApplies, "no-effect"}},
+		{name: "a profile for both generations", gardener: `gardener: ">= 1.0"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := fmt.Sprintf(profile, c.gardener)

@@ -25,37 +25,37 @@ func TestParse(t *testing.T) {
 		// want are objects and findings, each with its place.
 		want string
 	}{
-		{name: "nothing", data: ""},
-		{name: "comments", data: "# nothing\n---\n# here\n"},
+		{name: "an empty file has no objects", data: ""},
+		{name: "documents with comments only have no objects", data: "# nothing\n---\n# here\n"},
 		{
-			name: "documents", data: "# first\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: ns}\n---\n\nkind: Service\napiVersion: v1\nmetadata: {name: b}\n",
+			name: "documents of a stream are separate objects", data: "# first\napiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: ns}\n---\n\nkind: Service\napiVersion: v1\nmetadata: {name: b}\n",
 			want: "f:2:1 v1 Secret ns/a\nf:7:1 v1 Service /b",
 		},
 		{
 			name: "a document after its separator", data: "--- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n--- # b\napiVersion: v1\nkind: Secret\nmetadata: {name: b}",
 			want: "f:1:1 v1 Secret /a\nf:3:1 v1 Secret /b",
 		},
-		{name: "Windows", data: "apiVersion: v1\r\nkind: Secret\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Secret\r\nmetadata: {name: b}\r\n",
+		{name: "line endings of Windows", data: "apiVersion: v1\r\nkind: Secret\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Secret\r\nmetadata: {name: b}\r\n",
 			want: "f:1:1 v1 Secret /a\nf:5:1 v1 Secret /b"},
 		{name: "a separator inside a text", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  a: |\n    ---\n    b\n", want: "f:1:1 v1 ConfigMap /a"},
 		{
-			name: "a list", data: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}\n",
+			name: "items of a List are objects", data: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n- {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}\n",
 			want: "f:1:1 v1 Secret /a\nf:1:1 apps/v1 Deployment /b",
 		},
 		{name: "an empty list", data: "{apiVersion: v1, kind: List, items: []}"},
 		{
-			name: "JSON", data: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}
+			name: "documents in JSON", data: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}
  {"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"}}`, want: "f:1:1 v1 Secret /a\nf:2:2 v1 Secret /b",
 		},
 		{name: "YAML that begins as JSON", data: "{apiVersion: v1, kind: Secret, metadata: {name: a}}", want: "f:1:1 v1 Secret /a"},
-		{name: "an array", data: `[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}]`, want: "f:1:1 v1 Secret /a"},
-		{name: "anchors", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x 1\ny: *x\n", want: "f:1:1 v1 ConfigMap /a"},
-		{name: "no kind", data: "a: 1\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n",
+		{name: "items of a JSON array are objects", data: `[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}]`, want: "f:1:1 v1 Secret /a"},
+		{name: "anchors and aliases are resolved", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x 1\ny: *x\n", want: "f:1:1 v1 ConfigMap /a"},
+		{name: "a document without kind and apiVersion is refused", data: "a: 1\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n",
 			want: "f:3:1 v1 Secret /a\nf:1:1: not an object of Kubernetes: apiVersion is missing"},
-		{name: "no name", data: "apiVersion: v1\nkind: Secret\n", want: "f:1:1: not an object of Kubernetes: metadata.name is missing"},
+		{name: "an object without a name is refused", data: "apiVersion: v1\nkind: Secret\n", want: "f:1:1: not an object of Kubernetes: metadata.name is missing"},
 		{name: "a name that YAML takes for a boolean", data: "---\napiVersion: v1\nkind: Secret\nmetadata: {name: n}\n",
 			want: "f:2:1: not an object of Kubernetes: metadata.name is a bool, not a text"},
-		{name: "a scalar", data: "hello", want: "f:1:1: not an object of Kubernetes"},
+		{name: "a scalar is refused", data: "hello", want: "f:1:1: not an object of Kubernetes"},
 		{name: "a key twice", data: "kind: Secret\napiVersion: v1\nmetadata: {name: a}\nkind: Service\n", want: "f:4:1: kind: duplicate key, first written in line 1"},
 		{name: "a key twice below a list", data: "# a\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\nx:\n- {b: 1}\n- {b: 1, c: 2, b: 3}\n",
 			want: "f:8:16: x[1].b: duplicate key, first written in line 8"},
@@ -75,9 +75,9 @@ func TestParse(t *testing.T) {
 			want: "f:3:2: kind: duplicate key, first written in line 2"},
 		{name: "an empty key twice in JSON", data: `[{"":{"":1,"":2}}]`, want: "f:1:12: [0]..: duplicate key, first written in line 1"},
 		{name: "a key next to a merge", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x {a: 1}\ny: {<<: *x, a: 2}\n", want: "f:1:1 v1 ConfigMap /a"},
-		{name: "a tab", data: "apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a\n",
+		{name: "a tab as indentation is refused", data: "apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a\n",
 			want: "f:4:1: not YAML: the indentation contains a tab; use spaces only"},
-		{name: "no YAML", data: "\n\na: [\n", want: "f:3: not YAML: did not find expected node content"},
+		{name: "a file that is not YAML is refused", data: "\n\na: [\n", want: "f:3: not YAML: did not find expected node content"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			objects, findings := manifest.Parse(source.File{Name: "f", Data: []byte(c.data)})

@@ -39,7 +39,7 @@ func TestBlame(t *testing.T) {
 		states []string
 		want   string
 	}{
-		{name: "nothing", before: "a b", want: "a b"},
+		{name: "an unchanged text has no blame", before: "a b", want: "a b"},
 		{name: "a step without change", before: "a b", states: []string{"a b"}, want: "a b"},
 		{name: "added by different steps", before: "a b", states: []string{"a x b", "a x b y"}, want: "a +x/1 b +y/2"},
 		{name: "removed by different steps", before: "a b c", states: []string{"a c", "c"}, want: "-a/2 -b/1 c"},
@@ -49,8 +49,8 @@ func TestBlame(t *testing.T) {
 		{name: "removed and added again next to another change", before: "a b c", states: []string{"a c", "a b x c"}, want: "a b +x/2 c"},
 		{name: "values of the same places are paired", before: "u=0 v=0", states: []string{"u=1 v=0", "u=1 v=1"}, want: "-u=0/1 +u=1/1 -v=0/2 +v=1/2"},
 		{name: "other lines are not", before: "u v", states: []string{"x y"}, want: "-u/1 -v/1 +x/1 +y/1"},
-		{name: "from nothing", before: "", states: []string{"a"}, want: "+a/1"},
-		{name: "to nothing", before: "a", states: []string{""}, want: "-a/1"},
+		{name: "a text that appears", before: "", states: []string{"a"}, want: "+a/1"},
+		{name: "a text that disappears", before: "a", states: []string{""}, want: "-a/1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := render.NewBlame(lines(c.before))

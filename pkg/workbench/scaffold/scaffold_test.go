@@ -89,15 +89,15 @@ func TestWrite(t *testing.T) {
 		want    map[string]string
 		failure error
 	}{
-		"new":      {t.Context(), nil, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
-		"empty":    {t.Context(), map[string]string{}, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
-		"occupied": {t.Context(), map[string]string{"profile.yaml": "mine\n"}, false, map[string]string{"profile.yaml": "mine\n"}, scaffold.ErrExists},
-		"force": {
+		"creates a new folder":        {t.Context(), nil, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
+		"writes into an empty folder": {t.Context(), map[string]string{}, false, map[string]string{"profile.yaml": "a\n", "files/b": "b\n"}, nil},
+		"refuses to overwrite a file": {t.Context(), map[string]string{"profile.yaml": "mine\n"}, false, map[string]string{"profile.yaml": "mine\n"}, scaffold.ErrExists},
+		"overwrites a file with force": {
 			t.Context(), map[string]string{"profile.yaml": "mine\n", "c": "c\n"}, true,
 			map[string]string{"profile.yaml": "a\n", "files/b": "b\n", "c": "c\n"}, nil,
 		},
-		"interrupted":               {ended, nil, false, nil, context.Canceled},
-		"interrupted while writing": {ended, map[string]string{"profile.yaml": "mine\n"}, true, map[string]string{"profile.yaml": "mine\n"}, context.Canceled},
+		"writes nothing after the context has ended": {ended, nil, false, nil, context.Canceled},
+		"interrupted while writing":                  {ended, map[string]string{"profile.yaml": "mine\n"}, true, map[string]string{"profile.yaml": "mine\n"}, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()

@@ -203,14 +203,14 @@ func TestErrors(t *testing.T) {
 		want    string
 		is      error
 	}{
-		{name: "no namespace", want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
-		{name: "no Cluster", answers: map[string]string{"GET " + base: namespace}, want: "there is no Cluster shoot--a--b", is: seed.ErrNoNamespace},
+		{name: "a missing namespace", want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
+		{name: "a namespace without a Cluster", answers: map[string]string{"GET " + base: namespace}, want: "there is no Cluster shoot--a--b", is: seed.ErrNoNamespace},
 		{
-			name: "not permitted", answers: map[string]string{"GET " + base + " fails": forbidden}, status: map[string][]int{"GET " + base: {403}},
+			name: "a request that is not permitted", answers: map[string]string{"GET " + base + " fails": forbidden}, status: map[string][]int{"GET " + base: {403}},
 			want: "reading the Namespace shoot--a--b: you may not",
 		},
 		{name: "an error without a message", status: map[string][]int{"GET " + base: {500}}, want: "GET " + base + ": an error on the server"},
-		{name: "busy", status: map[string][]int{"GET " + base: {429}}, want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
+		{name: "a server that answers 429", status: map[string][]int{"GET " + base: {429}}, want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := connect(t, &server{answers: c.answers, status: c.status}).Snapshot(t.Context(), "shoot--a--b", compile(t, objects))
@@ -324,9 +324,9 @@ func TestInstalled(t *testing.T) {
 		{name: "the object is changed", answer: stored(`,"labels":{"a":"b"},"annotations":{"graft.provider.extensions.gardener.cloud/mutated-by-controlplane":"p"}`), labels: `{"a":"b"}`},
 		{name: "the object is denied", answer: status(own), codes: []int{403}, denied: "LookupMissing: no Secret"},
 		{name: "another webhook denies the object", answer: status(strings.Replace(own, ".graft.", ".other.", 1)), codes: []int{403}, unknown: "another webhook refuses the dry run"},
-		{name: "not permitted", answer: status("you may not update"), codes: []int{403}, unknown: "the dry run is not permitted, which needs the verb update"},
-		{name: "no answer", answer: status(`Internal error occurred: failed calling webhook "x": refused`), codes: []int{500}, unknown: "the installed webhooks do not answer"},
-		{name: "refused", answer: status("spec: invalid"), codes: []int{422}, unknown: "the API server refuses the object as Gardener writes it: spec: invalid"},
+		{name: "a request that is not permitted", answer: status("you may not update"), codes: []int{403}, unknown: "the dry run is not permitted, which needs the verb update"},
+		{name: "a webhook that does not answer", answer: status(`Internal error occurred: failed calling webhook "x": refused`), codes: []int{500}, unknown: "the installed webhooks do not answer"},
+		{name: "an object that the API server refuses", answer: status("spec: invalid"), codes: []int{422}, unknown: "the API server refuses the object as Gardener writes it: spec: invalid"},
 		{name: "changed by another client", codes: []int{409}, labels: `{"a":"c"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func TestBuild(t *testing.T) {
 			want: "1.33.5, ha | shoot--local--sample | acme | 1.33.5 | region-1 | generated", generated: 1,
 		},
 		{
-			name: "a Shoot", manifests: []string{"shoot.yaml"},
+			name: "a Shoot from a file", manifests: []string{"shoot.yaml"},
 			want: "1.32.7 | shoot--team--one | acme | 1.32.7 | moon-1 | generated", generated: 1,
 		},
 		{
