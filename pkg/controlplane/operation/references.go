@@ -87,7 +87,8 @@ func (u *used) add(kind string, name *document.Node) {
 	}
 }
 
-// addPlace adds the objects that a volume, an environment variable or a container uses.
+// addPlace adds the objects that a volume or an environment variable uses, or that a container uses and did not use in
+// the received object: a rule may write only some fields of a container of Gardener.
 func (u *used) addPlace(o *target.Object, p Place) {
 	switch p.Kind {
 	case Volume:
@@ -98,7 +99,16 @@ func (u *used) addPlace(o *target.Object, p Place) {
 		}
 	case Container, InitContainer:
 		if container, err := o.Container(p.Name); err == nil {
-			u.addContainer(container)
+			var was, using used
+			for _, list := range []string{"containers", "initContainers"} {
+				was.addContainer(o.Document.Original().Find("spec", "template", "spec", list).ItemWith("name", p.Name))
+			}
+			using.addContainer(container)
+			for _, use := range using {
+				if !slices.Contains(was, use) && !slices.Contains(*u, use) {
+					*u = append(*u, use)
+				}
+			}
 		}
 	}
 }
