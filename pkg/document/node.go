@@ -125,6 +125,26 @@ func (n *Node) Item(i int) *Node {
 	return n.kids[i]
 }
 
+// Texts iterates over the items of an array: the text of a string, and the kind of each item. It makes one copy of all
+// plain strings, and no nodes.
+func (n *Node) Texts() iter.Seq2[string, Kind] {
+	return func(yield func(string, Kind) bool) {
+		t, at := snapshot(n)
+		whole, start := string(t.bytesAt(at)), t.entries[at].start
+		for i, end := at+1, t.entries[at].next; i < end; i = t.entries[i].next {
+			s, e := "", &t.entries[i]
+			if e.plain {
+				s = whole[e.start-start+1 : e.end-start-1]
+			} else if e.kind == String {
+				s = t.stringAt(i)
+			}
+			if !yield(s, e.kind) {
+				return
+			}
+		}
+	}
+}
+
 // Version grows with every edit of the document.
 func (n *Node) Version() int { return n.doc.version }
 
@@ -576,18 +596,28 @@ func equalItems(a *text, i uint32, b *text, j uint32) bool {
 	return i >= endA && j >= endB
 }
 
-// equalMembers compares two objects by their keys. Each pair of values is compared once, since comparing twice at every
-// level would take forever in a deep value. Objects with duplicate keys count as different.
+// equalMembers compares two objects in step as long as their keys have the same order, and then by key. Each pair of
+// values is compared once, since comparing twice at every level would take forever in a deep value. Objects with
+// duplicate keys can count as different although their last values are equal.
 func equalMembers(a *text, i uint32, b *text, j uint32) bool {
+	x, y, endA, endB := i+1, j+1, a.entries[i].next, b.entries[j].next
+	for ; x < endA && y < endB && sameString(a, x, b, y); x, y = a.entries[x+1].next, b.entries[y+1].next {
+		if !equal(a, x+1, b, y+1) {
+			return false
+		}
+	}
+	if x >= endA || y >= endB {
+		return x >= endA && y >= endB
+	}
 	rest := map[string]uint32{}
-	for y, end := j+1, b.entries[j].next; y < end; y = b.entries[y+1].next {
+	for ; y < endB; y = b.entries[y+1].next {
 		key := b.stringAt(y)
 		if rest[key] != 0 {
 			return false
 		}
 		rest[key] = y + 1
 	}
-	for x, end := i+1, a.entries[i].next; x < end; x = a.entries[x+1].next {
+	for ; x < endA; x = a.entries[x+1].next {
 		key := a.stringAt(x)
 		if y := rest[key]; y == 0 || !equal(a, x+1, b, y) {
 			return false
@@ -602,17 +632,15 @@ func snapshot(n *Node) (*text, uint32) {
 	if !n.edited {
 		return n.text, n.at
 	}
-	return reparse(n.appendNow(nil)), 0
+	return reparse(n.appendNow(make([]byte, 0, len(n.text.bytesAt(n.at))+64))), 0
 }
 
 // reparse indexes JSON that this package wrote itself. It can nest deeper than MaxDepth, when deep values were put
 // into deep places; that is no reason to refuse it.
 func reparse(raw []byte) *text {
-	t := &text{raw: raw}
-	s := scanner{raw: raw, unbounded: true}
+	s := scanner{raw: raw, entries: make([]entry, 0, entriesIn(len(raw))), unbounded: true}
 	s.value(0, 0)
-	t.entries = s.entries
-	return t
+	return &text{raw: raw, entries: s.entries}
 }
 
 // differs reports whether the place differs from its original value. It caches the result until the next edit:

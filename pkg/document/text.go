@@ -6,6 +6,7 @@ package document
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func (t *text) textAt(at uint32) []byte {
 	if e.plain {
 		return body
 	}
-	return []byte(unquote(t.bytesAt(at)))
+	return unquote(t.bytesAt(at))
 }
 
 // stringIs compares a string entry with s, without decoding it if it is plain.
@@ -58,10 +59,14 @@ func (t *text) stringIs(at uint32, s string) bool {
 
 // sameString compares two string entries.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
-	if bytes.Equal(a.bytesAt(i), b.bytesAt(j)) {
+	x, y := a.bytesAt(i), b.bytesAt(j)
+	if bytes.Equal(x, y) {
 		return true
 	}
-	return !(a.entries[i].plain && b.entries[j].plain) && unquote(a.bytesAt(i)) == unquote(b.bytesAt(j))
+	if a.entries[i].plain && b.entries[j].plain {
+		return false
+	}
+	return bytes.Equal(unquote(x), unquote(y))
 }
 
 // count returns the number of items or members of a container.
@@ -295,7 +300,7 @@ func (s *scanner) digits(i int) int {
 // text scans a string.
 func (s *scanner) text(start int) int {
 	plain := true
-	for i := start + 1; i < len(s.raw); {
+	for i := s.skip(start + 1); i < len(s.raw); {
 		switch c := s.raw[i]; {
 		case c == '"':
 			return s.scalar(start, i+1, String, plain)
@@ -304,12 +309,27 @@ func (s *scanner) text(start int) int {
 			if i = s.escape(i); i < 0 {
 				return -1
 			}
+			i = s.skip(i)
 		default:
 			plain = plain && c < utf8.RuneSelf
 			i++
 		}
 	}
 	return s.fail(len(s.raw))
+}
+
+// skip returns the offset after groups of eight ASCII characters that need no escape. A byte of a word w is below n if
+// its highest bit is set in (w-n*ones)&^w; bytes above such a one can have this bit too.
+func (s *scanner) skip(i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(s.raw); i += 8 {
+		w := binary.LittleEndian.Uint64(s.raw[i:])
+		quote, slash := w^('"'*ones), w^('\\'*ones)
+		if ((quote-ones)&^quote|(slash-ones)&^slash|(w-' '*ones)&^w|w)&highs != 0 {
+			break
+		}
+	}
+	return i
 }
 
 // escape checks one escape sequence; a control character that is not escaped fails too.
@@ -381,23 +401,40 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 }
 
 // unquote decodes a valid JSON string. A surrogate without its partner and invalid UTF-8 become U+FFFD.
-func unquote(raw []byte) string {
-	var out string
-	_ = json.Unmarshal(raw, &out) // a valid string can always be decoded
-	return out
+func unquote(raw []byte) []byte {
+	out, body := make([]byte, 0, len(raw)), raw[1:len(raw)-1]
+	for {
+		run, rest, escaped := bytes.Cut(body, []byte{'\\'})
+		out = append(out, run...)
+		if !escaped && utf8.Valid(out) {
+			return out
+		}
+		i := -1
+		if escaped {
+			i = strings.IndexByte(`"\/bfnrt`, rest[0])
+		}
+		if i < 0 { // \u or invalid UTF-8
+			var decoded string
+			_ = json.Unmarshal(raw, &decoded) // a valid string can always be decoded
+			return []byte(decoded)
+		}
+		out, body = append(out, "\"\\/\b\f\n\r\t"[i]), rest[1:]
+	}
 }
 
-// arena is the memory of a document and its sub-documents: the index, nodes and lists of children. Releasing a document makes its arena available to the next one.
+// arena is the memory of a document and its sub-documents: the index, nodes and lists of children. Releasing a document
+// makes its arena available to the next one.
 type arena struct {
 	entries []entry
 	nodes   slab[Node]
 	lists   slab[*Node]
 }
 
-// slab hands out its items in pieces. A larger one replaces a full slab.
+// slab hands out its items in pieces. A larger list replaces a full one; after reset, one list has room for all items
+// that were taken.
 type slab[T any] struct {
-	items []T
-	taken int
+	items        []T
+	taken, total int
 }
 
 // take returns n items that are zero.
@@ -408,13 +445,18 @@ func (s *slab[T]) take(n int) []T {
 	}
 	out := s.items[s.taken : s.taken+n : s.taken+n]
 	s.taken += n
+	s.total += n
 	return out
 }
 
 // reset makes all items available again.
 func (s *slab[T]) reset() {
-	clear(s.items[:s.taken])
-	s.taken = 0
+	if s.total > len(s.items) {
+		s.items = make([]T, s.total+s.total/8)
+	} else {
+		clear(s.items[:s.taken])
+	}
+	s.taken, s.total = 0, 0
 }
 
 // Limits of the buffers kept for the next document: neither those of a short text, which would have to grow for a long
@@ -445,7 +487,7 @@ func takeArena(length int) *arena {
 
 // recycle returns the arena to the pool for the next document, with the grown index.
 func (r *arena) recycle(entries []entry) {
-	if cap(entries) < minPooled || cap(entries) > maxPooled || max(len(r.nodes.items), len(r.lists.items)) > maxPooledNodes {
+	if cap(entries) < minPooled || cap(entries) > maxPooled || max(r.nodes.total, r.lists.total) > maxPooledNodes {
 		return
 	}
 	r.entries = entries[:0]

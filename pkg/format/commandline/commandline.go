@@ -263,7 +263,7 @@ func (c *CommandLine) write(tokens []Token) error {
 
 // read takes the elements of both lists from the document.
 func (c *CommandLine) read() error {
-	c.Tokens = nil
+	c.Tokens = c.Tokens[:0]
 	for list := range lists {
 		if err := c.readList(uint8(list)); err != nil {
 			return err
@@ -287,12 +287,14 @@ func (c *CommandLine) readList(list uint8) error {
 	default:
 		return fmt.Errorf("%s is a %s: %w", lists[list], kind, ErrNotString)
 	}
-	for i, element := range elements.Items() {
-		text, ok := element.Text()
-		if !ok {
-			return fmt.Errorf("element %d of %s is a %s: %w", i, lists[list], element.Kind(), ErrNotString)
+	first := len(c.Tokens)
+	c.Tokens = slices.Grow(c.Tokens, elements.Len())
+	for text, kind := range elements.Texts() {
+		index := len(c.Tokens) - first
+		if kind != document.String {
+			return fmt.Errorf("element %d of %s is a %s: %w", index, lists[list], kind, ErrNotString)
 		}
-		c.Tokens = append(c.Tokens, Token{Text: text, list: list, Index: int32(i)})
+		c.Tokens = append(c.Tokens, Token{Text: text, list: list, Index: int32(index)})
 	}
 	return nil
 }

@@ -71,6 +71,7 @@ type Flag struct {
 
 // ParseFlags returns the flags of a command line, and where they end.
 func ParseFlags(tokens []Token) (flags []Flag, end int) {
+	flags = make([]Flag, 0, len(tokens))
 	for i := ProgramEnd(tokens); i < len(tokens); i++ {
 		text := tokens[i].Text
 		if text == "--" {
@@ -229,22 +230,35 @@ func (l *FlagList) Differences(other *FlagList) []string {
 	if l.refresh() != nil || other.refresh() != nil {
 		return nil
 	}
-	before, after := valuesByName(l.Flags), valuesByName(other.Flags)
+	a, b := l.Flags, other.Flags
 	var out []string
-	for _, f := range slices.Concat(l.Flags, other.Flags) {
-		if !slices.Equal(before[f.Name], after[f.Name]) && !slices.Contains(out, f.Name) {
+	for ; len(a) > 0 && len(b) > 0 && a[0].Name == b[0].Name; a, b = a[1:], b[1:] {
+		if a[0].Value != b[0].Value && !slices.Contains(out, a[0].Name) {
+			out = append(out, a[0].Name)
+		}
+	}
+	for _, f := range slices.Concat(a, b) {
+		if !slices.Contains(out, f.Name) && !sameValues(a, b, f.Name) {
 			out = append(out, f.Name)
 		}
 	}
 	return out
 }
 
-func valuesByName(flags []Flag) map[string][]string {
-	values := make(map[string][]string, len(flags))
-	for _, f := range flags {
-		values[f.Name] = append(values[f.Name], f.Value)
+// sameValues reports whether a flag has the same values, in the same order, in two lists.
+func sameValues(a, b []Flag, name string) bool {
+	named := func(f Flag) bool { return f.Name == name }
+	for _, f := range a {
+		if !named(f) {
+			continue
+		}
+		i := slices.IndexFunc(b, named)
+		if i < 0 || b[i].Value != f.Value {
+			return false
+		}
+		b = b[i+1:]
 	}
-	return values
+	return !slices.ContainsFunc(b, named)
 }
 
 // Set sets the values of a flag, one for each occurrence. Existing occurrences are edited in place and keep their form,
