@@ -171,7 +171,7 @@ func (n *Node) touched() bool {
 // countRemoval counts an edit that removes or replaces a value.
 func (d *Document) countRemoval() {
 	d.version++
-	d.losses++
+	d.removals++
 }
 
 // newChild returns the node of a new item or member.

@@ -307,7 +307,7 @@ type Document struct {
 	root     Node
 	original *Node
 	version  int // grows with every edit
-	losses   int // counts edits that remove or replace a value
+	removals int // counts edits that remove or replace a value
 	err      error
 }
 
@@ -405,12 +405,7 @@ func (d *Document) Edits() int {
 }
 
 // Removals returns the number of edits that removed or replaced a value. Additions alone are not counted.
-func (d *Document) Removals() int {
-	if d == nil {
-		return 0
-	}
-	return d.losses
-}
+func (d *Document) Removals() int { return d.removals }
 
 // Bytes returns the document with its edits. Unedited parts stay byte for byte; without any change it returns the
 // parsed bytes, which must not be modified.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -297,10 +298,22 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// text scans a string.
+// text scans a string, eight bytes at a time. A byte b of a word w is below n if its highest bit is set in
+// (w-n*ones)&^w. Bytes above such a one can have this bit too, so that only the lowest one counts.
 func (s *scanner) text(start int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	plain := true
-	for i := s.skip(start + 1); i < len(s.raw); {
+	for i := start + 1; i < len(s.raw); {
+		if i+8 <= len(s.raw) {
+			w := binary.LittleEndian.Uint64(s.raw[i:])
+			quote, slash := w^('"'*ones), w^('\\'*ones)
+			special := ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w | w) & highs
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
+		}
 		switch c := s.raw[i]; {
 		case c == '"':
 			return s.scalar(start, i+1, String, plain)
@@ -309,27 +322,12 @@ func (s *scanner) text(start int) int {
 			if i = s.escape(i); i < 0 {
 				return -1
 			}
-			i = s.skip(i)
 		default:
 			plain = plain && c < utf8.RuneSelf
 			i++
 		}
 	}
 	return s.fail(len(s.raw))
-}
-
-// skip returns the offset after groups of eight ASCII characters that need no escape. A byte of a word w is below n if
-// its highest bit is set in (w-n*ones)&^w; bytes above such a one can have this bit too.
-func (s *scanner) skip(i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; i+8 <= len(s.raw); i += 8 {
-		w := binary.LittleEndian.Uint64(s.raw[i:])
-		quote, slash := w^('"'*ones), w^('\\'*ones)
-		if ((quote-ones)&^quote|(slash-ones)&^slash|(w-' '*ones)&^w|w)&highs != 0 {
-			break
-		}
-	}
-	return i
 }
 
 // escape checks one escape sequence; a control character that is not escaped fails too.
@@ -459,10 +457,8 @@ func (s *slab[T]) reset() {
 	s.taken, s.total = 0, 0
 }
 
-// Limits of the buffers kept for the next document: neither those of a short text, which would have to grow for a long
-// one, nor more entries (16 bytes each) and nodes (about 100 bytes each) than these.
+// Limits of the entries (16 bytes each) and nodes (about 100 bytes each) kept for the next document.
 const (
-	minPooled      = 1 << 7
 	maxPooled      = 1 << 18
 	maxPooledNodes = 1 << 14
 )
@@ -474,12 +470,8 @@ func entriesIn(length int) int { return length/12 + 16 }
 
 // takeArena returns empty buffers with an index large enough for a text of the given length.
 func takeArena(length int) *arena {
-	want := entriesIn(length)
-	if want < minPooled {
-		return &arena{entries: make([]entry, 0, want)}
-	}
 	r := arenas.Get().(*arena)
-	if cap(r.entries) < want {
+	if want := entriesIn(length); cap(r.entries) < want {
 		r.entries = make([]entry, 0, want)
 	}
 	return r
@@ -487,7 +479,7 @@ func takeArena(length int) *arena {
 
 // recycle returns the arena to the pool for the next document, with the grown index.
 func (r *arena) recycle(entries []entry) {
-	if cap(entries) < minPooled || cap(entries) > maxPooled || max(r.nodes.total, r.lists.total) > maxPooledNodes {
+	if cap(entries) > maxPooled || max(r.nodes.total, r.lists.total) > maxPooledNodes {
 		return
 	}
 	r.entries = entries[:0]

@@ -227,6 +227,7 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	defer wanted.Release()
 	inline := wanted.Root().Find("content", "inline")
 	if text, ok := inline.Get("data").Text(); ok && a.Encoding == "b64" {
 		if _, err := inline.Set("data", document.Quote(base64.StdEncoding.EncodeToString([]byte(text)))); err != nil {

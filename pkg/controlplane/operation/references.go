@@ -28,6 +28,7 @@ func WriteReferences(o *target.Object, places []Place, compare bool) error {
 		was.addPod(o.Document.Original().Find("spec", "template", "spec"))
 		using.addPod(o.PodSpec())
 	}
+	stale := slices.DeleteFunc(slices.Clone(was), func(u use) bool { return slices.Contains(using, u) })
 	for _, u := range using {
 		if !slices.Contains(was, u) && !slices.Contains(added, u) {
 			added = append(added, u)
@@ -35,8 +36,8 @@ func WriteReferences(o *target.Object, places []Place, compare bool) error {
 	}
 	for _, metadata := range []fieldPath{pathOf("metadata"), pathOf("spec", "template", "metadata")} {
 		annotations := metadata.with("annotations")
-		if compare {
-			removeStale(annotations.find(o.Document.Root()), was, using)
+		if len(stale) > 0 {
+			removeStale(annotations.find(o.Document.Root()), stale)
 		}
 		for _, u := range added {
 			if err := annotations.with(u.annotation()).merge(o.Document.Root(), document.Quote(u.name)); err != nil {
@@ -52,9 +53,8 @@ func MayReference(kind Kind) bool {
 	return slices.Contains([]Kind{Volume, Env, Container, InitContainer, Field}, kind)
 }
 
-// removeStale removes the reference annotations for objects that the pod does not use any more. It keeps annotations of
-// other owners.
-func removeStale(annotations *document.Node, was, using used) {
+// removeStale removes the reference annotations for objects that the pod does not use any more.
+func removeStale(annotations *document.Node, stale used) {
 	for key, value := range annotations.Members() {
 		kind, ok := strings.CutPrefix(key, target.ReferencePrefix)
 		if !ok {
@@ -62,7 +62,7 @@ func removeStale(annotations *document.Node, was, using used) {
 		}
 		kind, _, _ = strings.Cut(kind, "-")
 		name, _ := value.Text()
-		if slices.Contains(was, use{kind, name}) && !slices.Contains(using, use{kind, name}) {
+		if slices.Contains(stale, use{kind, name}) {
 			annotations.Remove(key)
 		}
 	}

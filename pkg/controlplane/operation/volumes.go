@@ -154,6 +154,7 @@ func setVolume(o *target.Object, name string, raw []byte) error {
 	if err != nil {
 		return err
 	}
+	defer wanted.Release()
 	if present := at.find(root); present != nil {
 		for _, key := range volumeSources {
 			if wanted.Root().Get(key) == nil {
