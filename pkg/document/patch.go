@@ -13,7 +13,7 @@ func (d *Document) Patch() []byte {
 	if d == nil || !d.root.edited && !d.root.replaced {
 		return nil
 	}
-	var p patcher
+	p := patcher{out: make([]byte, 0, len(d.added.raw)+512)}
 	p.place(&d.root)
 	if len(p.out) == 0 {
 		return nil

@@ -58,13 +58,23 @@ func (t *text) stringIs(at uint32, s string) bool {
 	return string(t.textAt(at)) == s
 }
 
-// sameString compares two string entries.
+// sameString compares two string entries. Strings of which both continue with different characters after a common
+// beginning without escapes are different; others are decoded.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
 	x, y := a.bytesAt(i), b.bytesAt(j)
 	if bytes.Equal(x, y) {
 		return true
 	}
 	if a.entries[i].plain && b.entries[j].plain {
+		return false
+	}
+	n := 0
+	for x[n] == y[n] { // the quote at the end of the shorter string differs from any other character
+		n++
+	}
+	const longest = len(`\u0000`)
+	near := func(s []byte) bool { return bytes.IndexByte(s[max(0, n-longest+1):n+1], '\\') >= 0 }
+	if x[n] < utf8.RuneSelf && y[n] < utf8.RuneSelf && !near(x) && !near(y) {
 		return false
 	}
 	return bytes.Equal(unquote(x), unquote(y))

@@ -5,6 +5,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -90,10 +91,11 @@ func objectAt(n *document.Node, key string) *document.Node {
 // answerOf returns an AdmissionReview with a response.
 func (r *review) answerOf(response admissionv1.AdmissionResponse) []byte {
 	response.UID = types.UID(r.uid)
-	answer, _ := json.Marshal(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
+	var answer bytes.Buffer
+	_ = json.NewEncoder(&answer).Encode(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
 		TypeMeta: metav1.TypeMeta{Kind: reviewKind, APIVersion: reviewVersion}, Response: &response,
 	})
-	return append(answer, '\n')
+	return answer.Bytes()
 }
 
 // patched returns the answer that admits the object with a patch, and its audit annotations.

@@ -22,7 +22,8 @@ type CommandLine struct {
 	FlagList
 
 	container *document.Node
-	version   int // of the document when it was read
+	spare     Words // memory for the next edit
+	version   int   // of the document when it was read
 }
 
 // CommandLineOf reads the command line of a container, an object with command and args. Both may be absent. The error
@@ -88,16 +89,16 @@ func (c *CommandLine) apply(what, name string, wanted []Want) error {
 	}
 	p.Tokens = slices.Clone(c.Tokens)
 	p.Make(name, wanted)
-	left := slices.DeleteFunc(slices.Clone(p.Tokens), func(t Token) bool { return t.State == Dropped })
+	left := slices.DeleteFunc(append(c.spare.Tokens[:0], p.Tokens...), func(t Token) bool { return t.State == Dropped })
 	next := Words{Tokens: renumber(left)}
-	next.Flags, next.End = ParseFlags(left)
+	next.Flags, next.End = ParseFlags(c.spare.Flags, left)
 	if !p.Keeps(c.Flags, next.Flags, wanted) {
 		return fail(ErrAmbiguous)
 	}
 	if err := c.write(p.Tokens); err != nil {
 		return fail(err)
 	}
-	c.Words = next
+	c.Words, c.spare = next, c.Words
 	c.version = c.container.Version()
 	return nil
 }
@@ -272,7 +273,7 @@ func (c *CommandLine) read() error {
 	if RunsShell(c.Tokens) {
 		return ErrShell
 	}
-	c.Flags, c.End = ParseFlags(c.Tokens)
+	c.Flags, c.End = ParseFlags(c.Flags, c.Tokens)
 	c.version = c.container.Version()
 	return nil
 }

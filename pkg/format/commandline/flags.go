@@ -69,9 +69,9 @@ type Flag struct {
 	At          int // the token of the name
 }
 
-// ParseFlags returns the flags of a command line, and where they end.
-func ParseFlags(tokens []Token) (flags []Flag, end int) {
-	flags = make([]Flag, 0, len(tokens))
+// ParseFlags returns the flags of a command line, in the memory of others that are not used any more, and where they end.
+func ParseFlags(others []Flag, tokens []Token) (flags []Flag, end int) {
+	flags = slices.Grow(others[:0], len(tokens))
 	for i := ProgramEnd(tokens); i < len(tokens); i++ {
 		text := tokens[i].Text
 		if text == "--" {

@@ -62,7 +62,7 @@ func (c *Command) Fixed() []string {
 	if c.refresh() != nil {
 		return nil
 	}
-	inFlags := map[int]bool{}
+	inFlags := make([]bool, len(c.words))
 	for _, f := range c.Flags {
 		inFlags[f.At] = true
 		if f.Form == commandline.Spaced {
@@ -161,7 +161,7 @@ func scanCommand(text string, l *unitLine) ([]word, commandline.Words, error) {
 	}
 	var flags commandline.Words
 	flags.Tokens = flagTokens(words)
-	flags.Flags, flags.End = commandline.ParseFlags(flags.Tokens)
+	flags.Flags, flags.End = commandline.ParseFlags(nil, flags.Tokens)
 	return words, flags, nil
 }
 
