@@ -126,21 +126,29 @@ func (n *Node) Item(i int) *Node {
 }
 
 // Texts iterates over the items of an array: the text of a string, and the kind of each item. It makes one copy of all
-// plain strings, and no nodes.
+// plain strings that edits left, and no nodes.
 func (n *Node) Texts() iter.Seq2[string, Kind] {
 	return func(yield func(string, Kind) bool) {
-		t, at := snapshot(n)
-		whole, start := string(t.bytesAt(at)), t.entries[at].start
-		for i, end := at+1, t.entries[at].next; i < end; i = t.entries[i].next {
-			s, e := "", &t.entries[i]
-			if e.plain {
-				s = whole[e.start-start+1 : e.end-start-1]
+		list := n.text.entries[n.at]
+		whole := string(n.text.bytesAt(n.at))
+		item := func(t *text, at uint32) bool {
+			s, e := "", &t.entries[at]
+			if e.plain && t == n.text && e.start > list.start && e.end < list.end {
+				s = whole[e.start-list.start+1 : e.end-list.start-1]
 			} else if e.kind == String {
-				s = t.stringAt(i)
+				s = t.stringAt(at)
 			}
-			if !yield(s, e.kind) {
-				return
+			return yield(s, e.kind)
+		}
+		if n.edited {
+			for _, k := range n.kids {
+				if !item(k.text, k.at) {
+					return
+				}
 			}
+			return
+		}
+		for at := n.at + 1; at < list.next && item(n.text, at); at = n.text.entries[at].next {
 		}
 	}
 }
