@@ -146,7 +146,7 @@ func recordOriginals(_ context.Context, a *admission) error {
 }
 
 func protectContract(_ context.Context, a *admission) error {
-	if err := contract.Protect(a.object, a.program.generation, a.plan.Exemption(), a.program.serviceCache(a.rules)); err != nil {
+	if err := contract.Protect(a.object, a.program.generation, a.plan.Exemption()); err != nil {
 		return applyFailure(a.object.Form.String(), err)
 	}
 	return nil

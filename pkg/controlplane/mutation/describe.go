@@ -213,15 +213,6 @@ func (p *Program) Lookups() []facts.LookupRequest {
 	return requests
 }
 
-// Parts returns the parts of a Cluster that rules use.
-func (p *Program) Parts() facts.Parts {
-	var parts facts.Parts
-	for _, selected := range p.Selections() {
-		parts = parts.Join(selected.Needs.Parts)
-	}
-	return parts
-}
-
 // With returns the registration with these forms of objects added.
 func (r Registration) With(forms []target.Form) Registration {
 	r.Forms = slices.SortedFunc(slices.Values(slices.Concat(r.Forms, forms)), target.Compare)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
 // The limits of a KubeletCache, which bound its memory to 8 MiB.
@@ -45,14 +44,6 @@ func kubeletCacheFor(p *Program, s *Selection) *KubeletCache {
 		return nil
 	}
 	return p.cache
-}
-
-// serviceCache returns the program's cache of kubelet services if the selection may use it, or nil.
-func (p *Program) serviceCache(s *Selection) *systemd.ServiceCache {
-	if s.sensitive {
-		return nil
-	}
-	return p.services
 }
 
 // cacheableRules returns the number of leading rules that are skipped or whose effect depends only on their values and

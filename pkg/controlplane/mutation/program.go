@@ -34,8 +34,6 @@ type Program struct {
 	others []*target.Form
 	// cache holds results for the kubelet's texts.
 	cache *KubeletCache
-	// services holds the kubelet services that the contract compares.
-	services *systemd.ServiceCache
 	// numbers is the number of rules so far.
 	numbers int
 }
@@ -97,7 +95,7 @@ func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len
 func NewProgram(g contract.Generation, marks bool, profiles []ProfileVersion) *Program {
 	return &Program{
 		generation: g, marks: marks, profiles: profiles, scopes: map[ScopeKey]map[formKey]*Selection{},
-		cache: newKubeletCache(), services: systemd.NewServiceCache(),
+		cache: newKubeletCache(),
 	}
 }
 

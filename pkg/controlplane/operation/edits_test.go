@@ -201,7 +201,9 @@ func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 
 // variables are the variables of a rule.
 func variables() operation.Variables {
-	return (&facts.Facts{Shoot: &facts.Shoot{Kubernetes: "1.34.1", Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
+	shoot := &facts.Shoot{Resource: facts.Resource{Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}
+	shoot.Spec.Kubernetes.Version = "1.34.1"
+	return (&facts.Facts{Shoot: shoot}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
 }
 
 // at returns the value at a JSON pointer: the text of a string, otherwise JSON.

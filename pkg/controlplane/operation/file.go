@@ -223,7 +223,7 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 	if present != nil && a.IfAbsent {
 		return nil
 	}
-	wanted, err := root.Parse(raw)
+	wanted, err := document.Parse(raw)
 	if err != nil {
 		return err
 	}

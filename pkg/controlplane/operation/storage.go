@@ -110,7 +110,7 @@ func writeStorage(o *target.Object, field string, wanted []byte) error {
 		return nested(fmt.Errorf("has no template named %q", o.Form.Name), "volumeClaimTemplates")
 	}
 	if present := path.find(node); field == storageCapacity && present != nil {
-		if parsed, err := present.Parse(wanted); err == nil && sameQuantity(present, parsed.Root()) {
+		if parsed, err := document.Parse(wanted); err == nil && sameQuantity(present, parsed.Root()) {
 			return nil
 		}
 	}

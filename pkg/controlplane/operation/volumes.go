@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -150,7 +151,7 @@ func compileMountValue(c *Context, mount source.Node, path string, known []strin
 // setVolume writes a volume, and removes its other sources.
 func setVolume(o *target.Object, name string, raw []byte) error {
 	root, at := o.Document.Root(), pathOf("spec", "template", "spec", "volumes").item("name", name)
-	wanted, err := root.Parse(raw)
+	wanted, err := document.Parse(raw)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,7 @@ type Metrics struct {
 	applied    *prometheus.CounterVec
 	info       *prometheus.GaugeVec
 	states     *prometheus.GaugeVec
-	reloads    *prometheus.CounterVec
-	failed     prometheus.Gauge
+	reloads    watch.Metrics
 	// unauthorized counts rejected clients. refused is 1 if the registration belongs to another installation.
 	unauthorized *prometheus.CounterVec
 	refused      prometheus.Gauge
@@ -83,14 +82,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "1 for each profile file in its state: valid, last-good (the newest version is invalid, and the last valid one is active) " +
 				"or invalid (no version is active, and objects of its providers are denied).",
 		}, []string{"profile", "source", "state"}),
-		reloads: create.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_profile_reloads_total",
-			Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
-		}, []string{"result"}),
-		failed: create.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_profile_reload_failed",
-			Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
-		}),
+		reloads: watch.Metrics{
+			Attempts: create.NewCounterVec(prometheus.CounterOpts{
+				Name: "graft_profile_reloads_total",
+				Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
+			}, []string{"result"}),
+			Failed: create.NewGauge(prometheus.GaugeOpts{
+				Name: "graft_profile_reload_failed",
+				Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
+			}),
+		},
 		unauthorized: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_unauthorized_reviews_total",
 			Help: "Requests without credentials of the API server, by the missing one: the secret segment of the path, or a client certificate.",
@@ -103,8 +104,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	// These counters exist before the first count.
 	m.unauthorized.WithLabelValues("path")
 	m.unauthorized.WithLabelValues("certificate")
-	m.reloads.WithLabelValues("success")
-	m.reloads.WithLabelValues("failure")
+	m.reloads.Attempts.WithLabelValues("success")
+	m.reloads.Attempts.WithLabelValues("failure")
 	return m
 }
 

@@ -43,9 +43,8 @@ func (s *Scope) Reach(references []string) Needs {
 			}
 		}
 		n.Cluster = n.Cluster || slices.Contains(namesOfCluster, root)
-		n.Parts = n.Parts.Join(facts.Parts{
-			Manifest: facts.InManifest(root, name), Seed: root == "seed" || root == ImagesName, CloudProfile: root == "cloudProfile",
-		})
+		n.Seed = n.Seed || root == "seed" || root == ImagesName
+		n.CloudProfile = n.CloudProfile || root == "cloudProfile"
 		n.Object = n.Object || root == "object" || root == "pool" || root == ImagesName
 	}
 	return n
