@@ -254,12 +254,12 @@ func (s *kubeletService) commands() []definition {
 // valid lines; the whole text is returned if it may have an alias.
 func kubeletAliases(content *document.Node) []string {
 	text, _ := contentOf(content)
+	if !strings.Contains(text, "Alias") {
+		return nil // Most units have none, and parsing them takes long.
+	}
 	unit, err := systemd.Parse(text)
 	if err != nil {
-		if strings.Contains(text, "Alias") {
-			return []string{text}
-		}
-		return nil
+		return []string{text}
 	}
 	var found []string
 	for _, alias := range unit.Values("Install", "Alias") {
