@@ -296,7 +296,7 @@ func TestQuotas(t *testing.T) {
 			want: []ledger.Quota{{Name: "namespace/default", Limit: 50}, {Name: "node/worker-1", Limit: 110}, {Name: "namespace/gold", Limit: 10}}},
 		"the smaller of two": {of: policy.Subject{Pod: &policy.Pod{Namespace: "gold"}}, want: []ledger.Quota{{Name: "namespace/gold", Limit: 10}}},
 		"a missing label": {of: policy.Subject{Claim: &policy.Claim{Labels: map[string]string{}}},
-			err: "evaluating a quota of the pool four: policy.yaml:32:28: there is no tier; read a field that may be missing as [?\"tier\"].orValue(\"\")"},
+			err: "evaluating a quota of the pool four: policy.yaml:32:28: there is no tier; read a field that may be missing as [?\"tier\"].orValue(…)"},
 		"an empty label": {of: policy.Subject{Claim: &policy.Claim{Labels: map[string]string{"tier": ""}}},
 			err: "evaluating a quota of the pool four: policy.yaml:32:12: the name must be 1 to 512 bytes of printable text"},
 	} {

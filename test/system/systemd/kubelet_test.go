@@ -239,7 +239,7 @@ func reserved(commands [][]string) []string {
 		for i, argument := range command {
 			tokens[i] = commandline.Token{Text: argument, Index: int32(i)}
 		}
-		flags, _ := commandline.ParseFlags(tokens)
+		flags, _ := commandline.ParseFlags(nil, tokens)
 		for _, f := range flags {
 			if _, ok := contract.ReservedFlag(kubelet, f.Name); ok {
 				out = append(out, "--"+f.Name+"="+f.Value)
