@@ -54,7 +54,8 @@ func otherContent(raw []byte, number int) ([]byte, error) {
 	spec := d.Root().Get("spec")
 	unit := spec.Get("units").ItemWith("name", "kubelet.service").Get("content")
 	text, _ := unit.Text()
-	if err := unit.Replace(document.Quote(strings.Replace(text, "--v=2", fmt.Sprintf("%s%09d", level, number), 1))); err != nil {
+	changed := strings.Replace(text, "--v=2", fmt.Sprintf("%s%09d", level, number), 1)
+	if err := unit.Replace(document.Quote(changed)); err != nil {
 		return nil, err
 	}
 	content, err := document.ContentOf(spec.Get("files").ItemWith("path",

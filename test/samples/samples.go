@@ -42,5 +42,7 @@ func Facts(o sample.Options) (*facts.Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return found.WithNamespace(facts.Namespace{Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations}), nil
+	return found.WithNamespace(facts.Namespace{
+		Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations,
+	}), nil
 }

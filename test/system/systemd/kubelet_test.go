@@ -114,7 +114,8 @@ var _ = Describe("the contract of the kubelet's command", func() {
 		for i, a := range table.Attempts {
 			before, after := commands[pairs[i].before], commands[pairs[i].after]
 			if err := a.check(answers[i], before, after); err != nil {
-				wrong = errors.Join(wrong, fmt.Errorf("%s: %w\nthe contract: %v\nbefore: %q\nafter:  %q", a.Name, err, answers[i], before, after))
+				wrong = errors.Join(wrong, fmt.Errorf("%s: %w\nthe contract: %v\nbefore: %q\nafter:  %q",
+					a.Name, err, answers[i], before, after))
 			}
 		}
 		Expect(wrong).NotTo(HaveOccurred())
@@ -141,7 +142,8 @@ func (a *attempt) check(answer error, before, after [][]string) error {
 func (a *attempt) apply(unit string) (before, after node) {
 	given := map[string]string{"/etc/environment": "LANG=C\n", target.KubeletConfigurationPath: "x"}
 	maps.Copy(given, a.Given)
-	before.Files = append(files(given), fileOfNode{Path: kubeletProgram, Content: content{ImageRef: map[string]string{"image": "x"}}})
+	program := fileOfNode{Path: kubeletProgram, Content: content{ImageRef: map[string]string{"image": "x"}}}
+	before.Files = append(files(given), program)
 	before.Units = []unitOfNode{{Name: target.KubeletUnit, Content: unit}}
 
 	after.Files = slices.Concat(before.Files, files(a.Files))
@@ -173,7 +175,8 @@ func files(texts map[string]string) []fileOfNode {
 
 // inlineFile returns a file in base64, because JSON holds only valid UTF-8.
 func inlineFile(path string, data []byte) fileOfNode {
-	return fileOfNode{Path: path, Content: content{Inline: &inline{Encoding: "b64", Data: base64.StdEncoding.EncodeToString(data)}}}
+	encoded := base64.StdEncoding.EncodeToString(data)
+	return fileOfNode{Path: path, Content: content{Inline: &inline{Encoding: "b64", Data: encoded}}}
 }
 
 // protect returns the error of the contract for an edit by a rule without an override.
