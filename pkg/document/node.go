@@ -148,7 +148,10 @@ func (n *Node) Texts() iter.Seq2[string, Kind] {
 			}
 			return
 		}
-		for at := n.at + 1; at < list.next && item(n.text, at); at = n.text.entries[at].next {
+		for at := n.at + 1; at < list.next; at = n.text.entries[at].next {
+			if !item(n.text, at) {
+				return
+			}
 		}
 	}
 }

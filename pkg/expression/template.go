@@ -329,7 +329,8 @@ func callBefore(text string, offset int) int {
 	return before
 }
 
-// Explain evaluates the condition as Bool does and returns the values of all its parts. It fails if a part does not compile; one that cannot be evaluated is a Term with Failed.
+// Explain evaluates the condition as Bool does and returns the values of all its parts. It fails if a part does not
+// compile; one that cannot be evaluated is a Term with Failed.
 func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (Term, error) {
 	term, err := x.program.explainTerms(ctx, vars)
 	if err != nil || term.Value == nil {

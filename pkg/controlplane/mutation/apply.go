@@ -61,12 +61,9 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
 		}
-		for _, step := range planned.Steps {
-			if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
-				references = append(references, step.Place)
-				compare = compare || o.Document.Removals() > removals || step.Place.Kind == operation.Field && applied[i].Outcome == Changed
-			}
-		}
+		places, fields := planned.references()
+		references = append(references, places...)
+		compare = compare || len(places) > 0 && o.Document.Removals() > removals || fields && applied[i].Outcome == Changed
 	}
 	if err := o.Flush(); err != nil {
 		return nil, applyFailure("the units and files", err)
@@ -80,6 +77,16 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 		}
 	}
 	return applied, nil
+}
+
+// references returns the places of the rule that may refer to Secrets and ConfigMaps, and whether one is any field.
+func (p *PlannedRule) references() (places []operation.Place, fields bool) {
+	for _, step := range p.Steps {
+		if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
+			places, fields = append(places, step.Place), fields || step.Place.Kind == operation.Field
+		}
+	}
+	return places, fields
 }
 
 // unapplied returns the outcome of the rule before it is applied.

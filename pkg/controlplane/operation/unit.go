@@ -224,7 +224,7 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 		added.writes[i].Place.Name += " added at " + added.writes[i].At.Position().String()
 		added.writes[i].Adds = true
 	}
-	writes := append(k.writes, added.writes...)
+	writes := slices.Concat(k.writes, added.writes)
 	for i := range writes {
 		writes[i].Value = writes[i].Value.escaped(inOption(strings.TrimPrefix(writes[i].Place.Name, a.Section+".")))
 	}

@@ -82,8 +82,10 @@ func (l *Ledger) Lease() time.Duration { return l.leaser.Lease() }
 // unshared is the lease of a process that is the only one with the store, which it locks until it ends.
 type unshared struct{}
 
+// Server returns no name: there is one server.
 func (unshared) Server() string { return "" }
 
+// Lease returns a time that no call outlives.
 func (unshared) Lease() time.Duration { return 24 * time.Hour }
 
 // Alive reports whether a server's lease is still held. This process counts as alive. It fails if the store cannot be
@@ -252,10 +254,10 @@ func (l *Ledger) reload(ctx context.Context, keys []string) (first []byte, err e
 		raw, err := l.store.Get(ctx, key)
 		if err != nil {
 			l.hints.mutex.Lock()
-			defer l.hints.mutex.Unlock()
 			for _, unread := range keys[i:] {
 				l.hints.uncertain[unread] = struct{}{}
 			}
+			l.hints.mutex.Unlock()
 			return nil, fmt.Errorf("reading the ledger: %w", err)
 		}
 		if i == 0 {

@@ -333,7 +333,7 @@ func (n *node) run() (commands [][]string, err error) {
 func removeAliases() error {
 	links, err := os.ReadDir("/etc/systemd/system")
 	for _, link := range links {
-		path := filepath.Join("/etc/systemd/system", link.Name())
+		path := "/etc/systemd/system/" + link.Name()
 		if to, failed := os.Readlink(path); failed == nil && to != os.DevNull {
 			err = errors.Join(err, os.Remove(path))
 		}

@@ -69,6 +69,8 @@ type candidate struct {
 
 // candidates returns the subnets that a request allows, in order, and the selection of the options for messages. It
 // fails if there is none.
+//
+//nolint:cyclop // one list of checks
 func candidates(p *policy.Policy, r PoolRequest) (subnets []candidate, what string, err error) {
 	var pools []*policy.Pool
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {

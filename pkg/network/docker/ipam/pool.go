@@ -136,7 +136,7 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets 
 			}
 			leased := false
 			p, err := l.update(ctx, s, cmp.Or(known.ID, s.id(of.pool.Name, of.prefix)), func(old *Pool) (*Pool, error) {
-				if leased = old != nil && !(lost && old.Pool == of.pool.Name && l.isAbandoned(*old, activation)); leased {
+				if leased = old != nil && (!lost || old.Pool != of.pool.Name || !l.isAbandoned(*old, activation)); leased {
 					return old, nil
 				}
 				return l.newLease(ctx, s, r, of, activation)
