@@ -61,9 +61,8 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
 		}
-		places, fields := planned.references()
-		references = append(references, places...)
-		compare = compare || len(places) > 0 && o.Document.Removals() > removals || fields && applied[i].Outcome == Changed
+		places, all := planned.references(o.Document.Removals() > removals, applied[i].Outcome == Changed)
+		references, compare = append(references, places...), compare || all
 	}
 	if err := o.Flush(); err != nil {
 		return nil, applyFailure("the units and files", err)
@@ -79,14 +78,16 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 	return applied, nil
 }
 
-// references returns the places of the rule that may refer to Secrets and ConfigMaps, and whether one is any field.
-func (p *PlannedRule) references() (places []operation.Place, fields bool) {
+// references returns the places of the rule that may refer to Secrets and ConfigMaps. It also reports whether all
+// references of the pod must be compared, because the rule removed a value or changed any field.
+func (p *PlannedRule) references(removed, changed bool) (places []operation.Place, all bool) {
 	for _, step := range p.Steps {
 		if step.Overridden == "" && operation.MayReference(step.Place.Kind) {
-			places, fields = append(places, step.Place), fields || step.Place.Kind == operation.Field
+			places = append(places, step.Place)
+			all = all || removed || changed && step.Place.Kind == operation.Field
 		}
 	}
-	return places, fields
+	return places, all
 }
 
 // unapplied returns the outcome of the rule before it is applied.
