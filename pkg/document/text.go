@@ -58,8 +58,8 @@ func (t *text) stringIs(at uint32, s string) bool {
 	return string(t.textAt(at)) == s
 }
 
-// sameString compares two string entries. Strings of which both continue with different characters after a common
-// beginning without escapes are different; others are decoded.
+// sameString reports whether two string entries have the same text. It decodes them only if an escape or a character
+// outside of ASCII is near their first difference.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
 	x, y := a.bytesAt(i), b.bytesAt(j)
 	if bytes.Equal(x, y) {

@@ -218,9 +218,9 @@ func firstDifference(before, after []definition) (string, bool) {
 	return "", false
 }
 
-// commands returns what determines the command outside of the unit's ExecStart: other files of the unit, other commands,
-// aliases, other units with the kubelet's name as an alias, and drop-ins of which systemd ignores one because another one
-// has its name.
+// commands returns the definitions outside of the unit's ExecStart that determine the command: other files of the unit,
+// other commands, aliases, other units with the kubelet's name as an alias, and drop-ins with the name of another drop-in,
+// because systemd ignores one of them.
 func (s *kubeletService) commands() []definition {
 	var found []definition
 	names := map[string]bool{}

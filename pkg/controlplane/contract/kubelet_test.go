@@ -26,7 +26,7 @@ type kubeletCase struct {
 
 const kubeletUnit = "[Service]\nEnvironment=GO=1\nEnvironmentFile=-/var/lib/kubelet/extra_args\nExecStart=/opt/bin/kubelet --config=/c --v=2 $KUBELET_EXTRA_ARGS\n"
 
-// TestProtectKubelet checks that the contract check refuses other commands of the kubelet, whichever file sets them.
+// TestProtectKubelet checks that every file that changes the command of the kubelet is refused.
 func TestProtectKubelet(t *testing.T) {
 	const flags, unit, parts = "kubelet/flags", "contract kubelet/unit", "node/parts"
 	dropIn := func(text string) string {

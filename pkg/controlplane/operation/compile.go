@@ -172,7 +172,7 @@ func (k *compiler) checkName(key source.Node, path string) source.Findings {
 	return source.Findings{key.Finding(path, "%s", problem).Of(rule).Instead(key, k.known)}
 }
 
-// matches returns a check that a name has a form; entry describes what it is not otherwise.
+// matches returns a check of names against a form. The entry completes its message: "x" is not <entry>.
 func matches(form *regexp.Regexp, entry string) func(string) string {
 	return func(name string) string {
 		if !form.MatchString(name) {

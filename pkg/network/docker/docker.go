@@ -81,7 +81,7 @@ type method struct {
 	do func(h *handler, ctx context.Context, q *request) (any, error)
 	// check validates the identifiers of a request. It may be nil.
 	check func(*request) error
-	// noBody is true if the method ignores the body.
+	// noBody ignores the body of requests.
 	noBody bool
 	// event is the log line of a success, or "", and verbosity its level.
 	event     string

@@ -134,7 +134,8 @@ func (c *compiler) overlaps() {
 	}
 }
 
-// overlap reports two subnets, of which one contains the other, unless they have different nodes and addresses.
+// overlap adds a finding for a subnet that overlaps an earlier one. Pools for different nodes may share a prefix, but no
+// address.
 func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlier ledger.Subnet) {
 	where := other.origin.Node.Position()
 	if !disjoint(pool.Nodes, other.Nodes) {

@@ -352,8 +352,8 @@ func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (
 	return err == nil, err
 }
 
-// preemptAll releases allocations of other owners at addresses that requests take over, and reports whether there are such requests. An
-// address without an owner was released meanwhile, or is in quarantine.
+// preemptAll releases the allocations whose addresses the requests take over, and reports whether a request takes over
+// any. It skips an address without an owner, which was released in the meantime or is in quarantine.
 func (c *call) preemptAll(ctx context.Context) (some bool, err error) {
 	for _, r := range c.requests {
 		if !r.Preempt {
