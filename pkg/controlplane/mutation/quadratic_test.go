@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -28,7 +27,6 @@ func TestQuadraticRule(t *testing.T) {
 	const (
 		size       = 813 << 10
 		mostMemory = 64 << 20
-		mostTime   = 5 * time.Second // of CPU, mostly for watching the heap
 	)
 	documents, findings := profile.Load(source.File{Name: "quadratic.yaml", Data: []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
@@ -67,12 +65,12 @@ controlplane:
 		t.Fatal(err)
 	}
 	runtime.GC()
-	before, peak, started := heap(), watchHeap(t), usedTime(t)
+	before, peak := heap(), watchHeap(t)
 	_, err = program.Admit(context.Background(), mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "n", Name: "kube-controller-manager",
 		Group: "apps", Version: "v1", Kind: "Deployment", Object: object,
 	}, &facts.Static{Facts: found})
-	took, grown := usedTime(t)-started, peak()-before
+	grown := peak() - before
 	var failure *mutation.Failure
 	if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed || !strings.Contains(err.Error(), "too costly") ||
 		!strings.Contains(err.Error(), "quadratic.yaml:8") {
@@ -81,8 +79,5 @@ controlplane:
 	if grown > mostMemory {
 		t.Errorf("the admission took too much memory: %d MiB", grown>>20)
 	}
-	if took > mostTime {
-		t.Errorf("the admission took too much CPU time: %s", took)
-	}
-	t.Logf("it has taken %s of CPU time and %d MiB", took, grown>>20)
+	t.Logf("it has taken %d MiB", grown>>20)
 }
