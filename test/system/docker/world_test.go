@@ -32,7 +32,7 @@ import (
 const (
 	root = "../../.."
 	// leaksFor is longer than the time between a leak and its end in testdata/config.yaml.
-	leaksFor = 12 * time.Second
+	leaksFor = 22 * time.Second
 	// patience limits every wait, as for a container that has just begun and is not reached yet.
 	patience = time.Minute
 )
