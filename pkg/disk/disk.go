@@ -9,6 +9,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -196,17 +197,38 @@ func pathError(path string, err error) error {
 
 // Replace writes a file atomically, and waits until it is stored. If it fails, the old content stays.
 func Replace(path string, text []byte, mode fs.FileMode) error {
+	return ReplaceWith(path, mode, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// ReplaceWith works like Replace with the text that a function writes. It fails with the error of this function, or with an
+// fs.PathError of path.
+func ReplaceWith(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
-		return err
+		return writeError(path, err)
 	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
+	err = cmp.Or(write(file), file.Chmod(mode), file.Sync())
+	err = cmp.Or(err, file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(file.Name()) // the first error explains more
 	}
-	return err
+	return writeError(path, err)
+}
+
+// writeError returns an error of the system as an fs.PathError of the file that was to be written, and others unchanged.
+func writeError(path string, err error) error {
+	switch e := err.(type) { //nolint:errorlint // a wrapped error comes from the caller's function
+	case *fs.PathError:
+		return &fs.PathError{Op: "write", Path: path, Err: e.Err}
+	case *os.LinkError:
+		return &fs.PathError{Op: "write", Path: path, Err: e.Err}
+	default:
+		return err
+	}
 }

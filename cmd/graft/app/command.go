@@ -159,12 +159,16 @@ func unknownFlag(command *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s; `%s --help` lists the flags", err, suggestion, command.CommandPath())
 }
 
-// plain returns the text of an error without the name of a system call before a file name.
+// plain returns the text of an error without the name of a system call before a file name. It says which file could not be written.
 func plain(err error) string {
 	text := err.Error()
 	var file *fs.PathError
 	if errors.As(err, &file) {
-		text = strings.Replace(text, file.Op+" "+file.Path+":", file.Path+":", 1)
+		action := ""
+		if file.Op == "write" {
+			action = "writing "
+		}
+		text = strings.Replace(text, file.Op+" "+file.Path+":", action+file.Path+":", 1)
 	}
 	return text
 }

@@ -50,9 +50,6 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
   graft compare example/profiles/openstack example/profiles/stackit --kubernetes 1.33,1.34 --variants ha -o html`,
 		Args: exactly("two versions of profiles", 2),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if err := o.output.check(); err != nil {
-				return err
-			}
 			return o.run(command.Context(), s, arguments[0], arguments[1])
 		},
 	}

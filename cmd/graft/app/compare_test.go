@@ -61,7 +61,7 @@ func TestCompareCommand(t *testing.T) {
 		{"into a file", "two.yaml three.yaml --output-file out/result", 2, "", "writing out/result"},
 		{"a wrong profile", "two.yaml wrong.yaml", 2, "", `wrong.yaml:7:5: `},
 		{"no such profile", "none.yaml two.yaml", 2, "", "reading OLD: "},
-		{"no such format", "two.yaml two.yaml -o patch", 2, "", "there are text, json, markdown, html"},
+		{"no such format", "two.yaml two.yaml -o patch", 2, "", "--output patch: must be one of text, json, markdown, html"},
 		{"one argument", "two.yaml", 2, "", "give two versions of profiles"},
 		{"no such variant", "two.yaml two.yaml --variants hibernate", 2, "", `(did you mean "hibernated"?)`},
 	} {

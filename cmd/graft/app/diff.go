@@ -88,9 +88,6 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	if err := o.live.check(command.Flags()); err != nil {
 		return err
 	}
-	if err := o.output.check(); err != nil {
-		return err
-	}
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -214,13 +213,7 @@ func (f *outputFlags) addTo(command *cobra.Command, formats []render.Format) {
 	set.StringVarP(&f.format, "output", "o", formats[0].Name, "output format: "+render.Names(formats))
 	set.StringVar(&f.file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
 	set.BoolVar(&f.showSecrets, "show-secrets", false, "show values from Secrets, which are hidden by default")
-	_ = command.RegisterFlagCompletionFunc("output", fixed(names...)) // fails for unknown flags only
-}
-
-// check finds the format before any work is done.
-func (f *outputFlags) check() error {
-	_, err := render.Find(f.formats, f.format)
-	return err
+	choices(command, "output", names...)
 }
 
 // write writes the changes.
@@ -254,12 +247,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err := write(&out); err != nil {
 		return err
 	}
-	err := whole.Write(path, out.Bytes())
-	var file *fs.PathError
-	if errors.As(err, &file) {
-		err = fmt.Errorf("writing %s: %w", path, file.Err)
-	}
-	return err
+	return whole.Write(path, out.Bytes())
 }
 
 // setHeadings sets the title of a page or a comment, and the description of its input.

@@ -380,7 +380,7 @@ func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, le
 	if file == "" {
 		err = write(s.Out)
 	} else {
-		err = streamFile(file, write)
+		err = disk.ReplaceWith(file, 0o600, write)
 	}
 	progress.done()
 	if err != nil {
@@ -403,26 +403,6 @@ func amounts(s archive.Summary) string {
 		return held + ", " + quarantined + ", and " + counted(s.Records, "record", "records")
 	}
 	return held + " and " + quarantined
-}
-
-// streamFile writes a file atomically, without holding it in memory. Only its owner may read it.
-func streamFile(path string, write func(io.Writer) error) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
-	}
-	return nil
 }
 
 func newLedgerImportCommand(s *Streams) *cobra.Command {

@@ -65,7 +65,7 @@ func TestOutputFileFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, errors, status := graft(t, "diff", "--output-file", path)
-	if status != statusFailed || !strings.Contains(errors, "writing "+path) {
+	if status != statusFailed || !strings.Contains(errors, "Error: "+path+": is a directory") {
 		t.Errorf("got status %d: %s", status, errors)
 	}
 	left, err := os.ReadDir(folder)

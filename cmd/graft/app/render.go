@@ -49,9 +49,6 @@ creates them.`,
 }
 
 func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []string) error {
-	if err := o.output.check(); err != nil {
-		return err
-	}
 	profiles, err := o.load()
 	if err != nil {
 		return err

@@ -19,26 +19,8 @@ import (
 const Mode fs.FileMode = 0o644
 
 // Write replaces the content of a file in an existing folder. An existing file keeps its permissions, and a symbolic
-// link stays one. It writes directly to a terminal or a pipe. The error is an fs.PathError of path.
+// link stays one. It writes directly to a terminal or a pipe. The error is an fs.PathError of the file.
 func Write(path string, data []byte) error {
-	err := write(path, data)
-	if err == nil {
-		return nil
-	}
-	var (
-		file *fs.PathError
-		link *os.LinkError
-	)
-	switch {
-	case errors.As(err, &file):
-		err = file.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return &fs.PathError{Op: "write", Path: path, Err: err}
-}
-
-func write(path string, data []byte) error {
 	mode := Mode
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
