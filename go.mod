@@ -17,6 +17,7 @@ require (
 	github.com/gardener/gardener v1.136.2 // the types of Gardener, its webhook and certificate packages, and the control planes that it writes
 	github.com/gardener/machine-controller-manager v0.61.2 // tests interpret its kinds
 	github.com/go-logr/logr v1.4.3 // the interface of logs
+	github.com/go-logr/zapr v1.3.0 // the level of warnings, which logr does not have
 	github.com/google/cel-go v0.26.1 // expressions of profiles
 	github.com/google/go-cmp v0.7.0 // differences in tests, and of answers that must be equal
 	github.com/gophercloud/gophercloud/v2 v2.15.0 // calls of OpenStack
@@ -114,7 +115,6 @@ require (
 	github.com/gardener/dependency-watchdog v1.6.0 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.9 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
-	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/go-openapi/errors v0.22.3 // indirect
 	github.com/go-openapi/jsonpointer v0.22.1 // indirect
 	github.com/go-openapi/jsonreference v0.21.2 // indirect
