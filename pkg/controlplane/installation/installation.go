@@ -262,7 +262,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 			return nil, err
 		}
 		for _, warning := range compiled.Warnings() {
-			serving.Warn(mgr.GetLogger().WithName("profiles"), "A profile has a warning; graft lint explains it", "warning", warning.Error())
+			serving.Warn(mgr.GetLogger().WithName("profiles"), "A profile has a warning", "warning", warning.Error())
 		}
 		return program{compiled, facts, counted}, nil
 	}, nil

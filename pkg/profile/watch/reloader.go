@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -155,7 +156,7 @@ func (r *Reloader[T]) failed(ctx context.Context, err error) error {
 func (r *Reloader[T]) LogActive(summaries []string, hash string, warnings source.Findings, keysAndValues ...any) {
 	r.Log.Info("Activated profiles", append([]any{"profiles", summaries, "hash", hash}, keysAndValues...)...)
 	for _, warning := range warnings {
-		r.Log.Info("A profile has a warning", "warning", warning.Error())
+		serving.Warn(r.Log, "A profile has a warning", "warning", warning.Error())
 	}
 	r.Metrics.info.Reset()
 	for _, summary := range summaries { // name@hash
