@@ -21,7 +21,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -80,9 +79,8 @@ type Service struct {
 	options Options
 	active  atomic.Pointer[configuration]
 
-	// owners serializes the work of this process for each owner, and calls joins equal requests.
+	// owners serializes the work of this process for each owner.
 	owners ledger.KeyedLocks[string]
-	calls  singleflight.Group
 
 	work       workers
 	reconciler reconciler
