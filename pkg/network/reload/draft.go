@@ -5,6 +5,7 @@
 package reload
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,18 +24,11 @@ import (
 type draft struct {
 	documents []*profile.Network
 	policy    *policy.Policy
-	clouds    map[string]*limitedCloud
+	clouds    map[string]service.Cloud
 	// declared are all clouds of the documents, also those that could not be made.
 	declared map[string]policy.CloudSpec
 	// warnings are findings that do not prevent the activation.
 	warnings source.Findings
-}
-
-// limitedCloud is a cloud with its limiter.
-type limitedCloud struct {
-	// declared is the text of the declaration in canonical form.
-	declared string
-	service.Cloud
 }
 
 // errNoProfiles means that the server would have no profile.
@@ -42,10 +36,6 @@ var errNoProfiles = errors.New("no NetworkProfile was found")
 
 // draft compiles the files. Clouds that are declared as in the active configuration are kept; active may be nil.
 func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
-	var before map[string]*limitedCloud
-	if active != nil {
-		before = active.clouds
-	}
 	documents, findings := profile.LoadNetworks(files...)
 	whole, problems := policy.Compile(documents)
 	findings = append(findings, problems...)
@@ -70,10 +60,10 @@ func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 		return nil, err
 	}
 	d := &draft{
-		documents: documents, policy: served, clouds: map[string]*limitedCloud{}, declared: whole.Clouds,
+		documents: documents, policy: served, clouds: map[string]service.Cloud{}, declared: whole.Clouds,
 		warnings: slices.Concat(findings, vouched),
 	}
-	if err := d.makeClouds(o, before); err != nil {
+	if err := d.makeClouds(o, cmp.Or(active, &draft{})); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -82,12 +72,12 @@ func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 // makeClouds makes the clouds that are not declared as before. Those without a pool on this server may still have bindings;
 // it ignores those of them that cannot be made, because they may belong to another server; their bindings then wait. It
 // fails if a cloud with a pool cannot be made.
-func (d *draft) makeClouds(o *Options, before map[string]*limitedCloud) error {
+func (d *draft) makeClouds(o *Options, active *draft) error {
 	var problems source.Findings
 	for _, name := range slices.Sorted(maps.Keys(d.declared)) {
 		spec := d.declared[name]
-		declared := written(spec.Node)
-		if old := before[name]; old != nil && old.declared == declared {
+		old, exists := active.clouds[name]
+		if exists && written(active.declared[name].Node) == written(spec.Node) {
 			d.clouds[name] = old
 			continue
 		}
@@ -97,7 +87,7 @@ func (d *draft) makeClouds(o *Options, before map[string]*limitedCloud) error {
 		}
 		d.warnings = append(d.warnings, findings...)
 		if made[name] != nil {
-			d.clouds[name] = &limitedCloud{declared, service.Cloud{Cloud: made[name], Limiter: o.limiter(name, spec, before[name]), Settle: o.Settle(spec)}}
+			d.clouds[name] = service.Cloud{Cloud: made[name], Limiter: o.limiter(name, spec, old.Limiter), Settle: o.Settle(spec)}
 		}
 	}
 	return problems.Err()
@@ -132,7 +122,7 @@ const defaultParallel = 16
 
 // limiter returns the rate limiter of a cloud. It keeps the previous one if the limit is the same, because that one has
 // counted the recent requests.
-func (o *Options) limiter(name string, spec policy.CloudSpec, before *limitedCloud) *service.Limiter {
+func (o *Options) limiter(name string, spec policy.CloudSpec, before *service.Limiter) *service.Limiter {
 	limit := service.Limit{Rate: float64(spec.Limit.Rate), Burst: spec.Limit.Burst, Parallel: spec.Limit.Parallel}
 	if limit.Burst == 0 {
 		limit.Burst = spec.Limit.Rate
@@ -140,8 +130,8 @@ func (o *Options) limiter(name string, spec policy.CloudSpec, before *limitedClo
 	if limit.Parallel == 0 {
 		limit.Parallel = defaultParallel
 	}
-	if before != nil && before.Limiter.Limit() == limit {
-		return before.Limiter
+	if before != nil && before.Limit() == limit {
+		return before
 	}
 	return service.NewLimiter(name, limit, o.Service.Clock)
 }
@@ -162,21 +152,12 @@ func (d *draft) servicePools() map[string]service.Pool {
 	pools := map[string]service.Pool{}
 	for name, p := range d.policy.Pools {
 		pool := service.Pool{Quarantine: p.Quarantine}
-		if of := d.clouds[p.Cloud]; of != nil {
-			pool.Cloud, pool.CloudName, pool.Limiter, pool.Settle = of.Cloud.Cloud, p.Cloud, of.Limiter, of.Settle
+		if of, made := d.clouds[p.Cloud]; made {
+			pool.Cloud, pool.CloudName, pool.Limiter, pool.Settle = of.Cloud, p.Cloud, of.Limiter, of.Settle
 		}
 		pools[name] = pool
 	}
 	return pools
-}
-
-// serviceClouds returns the clouds for the service.
-func (d *draft) serviceClouds() map[string]service.Cloud {
-	clouds := map[string]service.Cloud{}
-	for name, of := range d.clouds {
-		clouds[name] = of.Cloud
-	}
-	return clouds
 }
 
 // builtin returns the pools without a cloud.

@@ -175,7 +175,7 @@ func (r *Reloader) activate(ctx context.Context, next *draft) error {
 		return newStranded(refused, next.policy)
 	}
 	before := r.current.Load()
-	r.service.Configure(next.servicePools(), next.serviceClouds())
+	r.service.Configure(next.servicePools(), next.clouds)
 	r.current.Store(next)
 	r.logActivated(before, next, drained)
 	return nil
