@@ -5,6 +5,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
 var errMine = errors.New("not yours")
@@ -84,11 +86,16 @@ func TestReleaseOfHolder(t *testing.T) {
 	r.Holder.UID = "one"
 	w.allocate(r)
 	for uid, want := range map[string]network.State{"other": network.Bound, "": network.Bound} {
-		if err := w.ReleaseOf(t.Context(), r.Owner, uid); err != nil || w.state("a") != want {
+		if err := releaseOf(t.Context(), w.Service, r.Owner, uid); err != nil || w.state("a") != want {
 			t.Errorf("%q: got %s and %v", uid, w.state("a"), err)
 		}
 	}
-	if err := w.ReleaseOf(t.Context(), r.Owner, "one"); err != nil || w.state("a") != "none" {
+	if err := releaseOf(t.Context(), w.Service, r.Owner, "one"); err != nil || w.state("a") != "none" {
 		t.Errorf("got %s and %v", w.state("a"), err)
 	}
+}
+
+// releaseOf releases the allocation of an owner if a holder has it.
+func releaseOf(ctx context.Context, s *service.Service, owner network.Owner, uid string) error {
+	return s.Unclaim(ctx, owner, func(h *network.Holder) (own, over bool) { return h.UID == uid, true })
 }

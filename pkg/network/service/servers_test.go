@@ -128,7 +128,7 @@ func TestClaimedWhileReleased(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := one.ReleaseOf(t.Context(), r.Owner, "old"); err != nil {
+		if err := releaseOf(t.Context(), one.Service, r.Owner, "old"); err != nil {
 			t.Error(err)
 		}
 		two.holds(t, r)
@@ -180,7 +180,7 @@ func TestConcurrentReleasesOfDifferentHolders(t *testing.T) {
 		var group sync.WaitGroup
 		for _, uid := range []string{"another's", "mine", "another's", "another's"} {
 			group.Go(func() {
-				if err := w.ReleaseOf(t.Context(), r.Owner, uid); err != nil {
+				if err := releaseOf(t.Context(), w.Service, r.Owner, uid); err != nil {
 					t.Error(err)
 				}
 			})

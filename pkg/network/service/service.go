@@ -259,15 +259,6 @@ func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, at
 	return address, s.noteExhausted(err)
 }
 
-// Describe changes the holder of an allocation. The error wraps network.ErrNotHeld.
-func (s *Service) Describe(ctx context.Context, owner network.Owner, change func(*network.Holder)) error {
-	_, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
-		change(&a.Holder)
-		return nil
-	})
-	return err
-}
-
 // Claim changes the holder of an allocation unless change returns an error or the allocation is being released. It
 // returns the error of change, or one that wraps network.ErrNotHeld.
 func (s *Service) Claim(ctx context.Context, owner network.Owner, change func(*network.Holder) error) (network.Allocation, error) {
@@ -349,12 +340,6 @@ func (s *Service) Release(ctx context.Context, owner network.Owner) error {
 // may return at once. After an error, the release may still be recorded.
 func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
 	return s.releaseIf(ctx, owner, false, func(a network.Allocation) bool { return a.Since.Equal(since) })
-}
-
-// ReleaseOf releases the owner's allocation for a holder with a UID; it ignores another allocation. After an
-// error, the release may still be recorded.
-func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
-	return s.releaseIf(ctx, owner, false, func(a network.Allocation) bool { return a.Holder.UID == uid })
 }
 
 // Retract releases an allocation if its creator could not send the response, unless another request has received it.

@@ -275,7 +275,7 @@ const mostAliases = 16
 // addAliases records further names of the device, so that a release can use them.
 func (a *allocation) addAliases(ctx context.Context, got network.Allocation) error {
 	more := a.holder(a.claim, a.subject.Node, a.search)
-	add := func(h *network.Holder) {
+	add := func(h *network.Holder) error {
 		if aliases := union(h.Aliases, more.Aliases); len(aliases) <= mostAliases {
 			h.Aliases = aliases
 		}
@@ -283,12 +283,13 @@ func (a *allocation) addAliases(ctx context.Context, got network.Allocation) err
 			h.Namespace, h.Name = more.Namespace, more.Name
 		}
 		h.Node = cmp.Or(h.Node, more.Node)
-	}
-	holder := got.Holder
-	if add(&holder); reflect.DeepEqual(holder, got.Holder) {
 		return nil
 	}
-	err := a.Service.Describe(ctx, a.owner, add)
+	holder := got.Holder
+	if _ = add(&holder); reflect.DeepEqual(holder, got.Holder) {
+		return nil
+	}
+	_, err := a.Service.Claim(ctx, a.owner, add)
 	if errors.Is(err, network.ErrNotHeld) {
 		return fmt.Errorf("%w: it was released at the same time; retry", network.ErrUnavailable)
 	}
