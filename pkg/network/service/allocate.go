@@ -294,7 +294,7 @@ func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 			return ctx.Err()
 		}
 	}
-	return c.finishRelease(ctx, a, nil)
+	return c.finishRelease(ctx, a, false)
 }
 
 // cancelRelease turns a release into an intent if its owner requests the same resources while calls may still bind

@@ -344,7 +344,7 @@ func (s *Service) recordOutcome(ctx context.Context, a network.Allocation, o out
 // resources again.
 func (s *Service) retryUnbind(ctx context.Context, a network.Allocation) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := s.unbindUnless(ctx, a, nil, func() (bool, error) { return s.isReallocated(ctx, a) })
+		err := s.unbindUnless(ctx, a, false, func() (bool, error) { return s.isReallocated(ctx, a) })
 		if err == nil {
 			return
 		}
@@ -384,7 +384,7 @@ func (s *Service) finishReleasesOf(ctx context.Context, a network.Allocation, ad
 		case held.State != network.Releasing:
 			return network.ErrTaken
 		}
-		if err := s.finishRelease(ctx, held, nil); err != nil {
+		if err := s.finishRelease(ctx, held, false); err != nil {
 			return err
 		}
 		return ctx.Err()
@@ -500,17 +500,16 @@ func (c *call) leaveIntents(ctx context.Context) {
 }
 
 // finishRelease unbinds an allocation and removes it. It sends no unbind while an earlier call may still bind the
-// allocation: until then the owner may return, and a late unbind would remove its new binding.
-func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *turn) error {
+// allocation: until then the owner may return, and a late unbind would remove its new binding. A release in the
+// background has a smaller share of the cloud's calls.
+func (s *Service) finishRelease(ctx context.Context, a network.Allocation, background bool) error {
 	if a.BindUntil.After(s.options.Clock.Now()) {
-		p.cancel()
 		return fmt.Errorf("%w: a call that binds it may take effect until %s", network.ErrUnavailable, a.BindUntil.Format(time.RFC3339))
 	}
 	if err := s.becomeReleaser(ctx, a); err != nil {
-		p.cancel()
 		return err
 	}
-	if err := s.unbindUnless(ctx, a, p, func() (bool, error) { return false, nil }); err != nil {
+	if err := s.unbindUnless(ctx, a, background, func() (bool, error) { return false, nil }); err != nil {
 		return fmt.Errorf("releasing in the cloud: %w", err)
 	}
 	pool, err := s.pool(a.Pool)
@@ -546,13 +545,12 @@ func (s *Service) becomeReleaser(ctx context.Context, a network.Allocation) erro
 }
 
 // unbindUnless calls the cloud to unbind an allocation, unless a condition holds when it is its turn.
-func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *turn, so func() (bool, error)) error {
+func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, background bool, so func() (bool, error)) error {
 	of, err := s.backend(a)
 	if err != nil || of.Cloud == nil {
-		p.cancel()
 		return err
 	}
-	return s.callCloud(ctx, of, p, func(ctx context.Context) error {
+	return s.callCloud(ctx, of, of.Limiter.enqueue(background), func(ctx context.Context) error {
 		if is, err := so(); is || err != nil {
 			return err
 		}

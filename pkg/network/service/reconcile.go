@@ -259,7 +259,7 @@ func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.D
 			if _, unknown := r.track(a); unknown != nil {
 				return nil // it waits for its cloud, which was reported
 			}
-			if err := r.finishRelease(ctx, a, r.releaseTurn(a)); err != nil {
+			if err := r.finishRelease(ctx, a, true); err != nil {
 				return err
 			}
 		}
@@ -292,15 +292,6 @@ func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bo
 		return wait, abandoned, nil
 	}
 	return undo, time.Time{}, nil
-}
-
-// releaseTurn returns a place among the releases that wait for the limiter of a cloud.
-func (r *reconciler) releaseTurn(a network.Allocation) *turn {
-	of, err := r.backend(a)
-	if err != nil || of.Cloud == nil {
-		return nil
-	}
-	return of.Limiter.enqueue(true)
 }
 
 // scan reads all unfinished allocations, queues the releases, and rolls back the intents of requests that have ended.
