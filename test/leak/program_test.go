@@ -16,6 +16,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
@@ -74,7 +75,7 @@ var _ = Describe("the network provider with a kubeconfig", func() {
 		Expect(err).NotTo(HaveOccurred(), "connecting to the socket for administration")
 		DeferCleanup(administration.Close)
 		var suspects []string
-		Expect(administration.GC(ctx, false, func(s remote.Suspect) error {
+		Expect(administration.GC(ctx, false, func(s gc.Suspect) error {
 			suspects = append(suspects, fmt.Sprintf("%s %s %v", s.Allocation.Owner.Key, s.Reason, s.Freed))
 			return nil
 		})).To(Succeed(), "asking for leaks")

@@ -13,6 +13,7 @@ import (
 	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
@@ -66,15 +67,15 @@ func TestLeaksWithoutACluster(t *testing.T) {
 	defer client.Close()
 	for range 2 {
 		var found []string
-		err := client.GC(t.Context(), true, func(s remote.Suspect) error {
-			found = append(found, s.Allocation.Owner.Key+" "+s.Reason)
+		err := client.GC(t.Context(), true, func(s gc.Suspect) error {
+			found = append(found, s.Allocation.Owner.Key+" "+string(s.Reason))
 			return nil
 		})
 		if err != nil || strings.Join(found, ", ") != "old old" {
 			t.Errorf("a dry run: %v, %v", found, err)
 		}
 	}
-	if err := client.GC(t.Context(), false, func(remote.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), "no Kubernetes client") {
+	if err := client.GC(t.Context(), false, func(gc.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), "no Kubernetes client") {
 		t.Errorf("freeing: %v", err)
 	}
 	if metrics := n.metrics(t); !strings.Contains(metrics, `graft_network_leaks{reason="old"} 1`) || !strings.Contains(metrics, "graft_network_leaks_unchecked 2") {

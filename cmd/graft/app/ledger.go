@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
@@ -388,12 +389,12 @@ func (f *ledgerFlags) gc(ctx context.Context, s *Streams, dryRun bool) (err erro
 	}
 	defer func() { _ = client.Close() }()
 	list := newListing(s.Out, false, "REASON", "RELEASED")
-	err = client.GC(ctx, dryRun, func(suspect remote.Suspect) error {
+	err = client.GC(ctx, dryRun, func(suspect gc.Suspect) error {
 		released := "no"
 		if suspect.Freed {
 			released = "yes"
 		}
-		return list.addRow(append(list.cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
+		return list.addRow(append(list.cells(ledger.Entry{Allocation: &suspect.Allocation}), string(suspect.Reason), released))
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("no server listens at %s, and only a server can check which owners exist: start graft-network-provider, or name its socket with --server", address)

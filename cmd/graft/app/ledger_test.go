@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
@@ -150,9 +151,9 @@ func serveLedger(t *testing.T) {
 			_, err := ledger.MarkReleasing(ctx, store, owner)
 			return err
 		},
-		GC: func(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+		GC: func(ctx context.Context, dryRun bool, each func(gc.Suspect) error) error {
 			return ledger.Search(ctx, store, ledger.Query{Pool: "vpc"}, func(e ledger.Entry) error {
-				return each(remote.Suspect{Allocation: *e.Allocation, Reason: "the Pod is gone", Freed: !dryRun})
+				return each(gc.Suspect{Allocation: *e.Allocation, Reason: "the Pod is gone", Freed: !dryRun})
 			})
 		},
 	})}

@@ -69,12 +69,12 @@ const (
 
 // Suspect is an allocation that seems to have leaked.
 type Suspect struct {
-	Allocation network.Allocation
-	Reason     Reason
+	Allocation network.Allocation `json:"allocation"`
+	Reason     Reason             `json:"reason"`
 	// Freed reports that it was released.
-	Freed bool
+	Freed bool `json:"freed"`
 	// First reports that it was not reported before.
-	First bool
+	First bool `json:"-"`
 }
 
 // Summary is the result of a search.

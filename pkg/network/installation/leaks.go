@@ -101,7 +101,7 @@ func (l *Leaks) report(s gc.Suspect) {
 }
 
 // Sweep runs the search of `graft ledger gc`. Without a cluster it only lists; it fails unless dryRun is set.
-func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect) error) error {
+func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(gc.Suspect) error) error {
 	if l.census == nil && !dryRun {
 		return remote.ErrNoCluster
 	}
@@ -109,7 +109,7 @@ func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect
 		if s.Freed {
 			l.metrics.freed.Inc()
 		}
-		return each(remote.Suspect{Allocation: s.Allocation, Reason: string(s.Reason), Freed: s.Freed})
+		return each(s)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -87,7 +88,7 @@ func (c *Client) Release(ctx context.Context, owner network.Owner) (a network.Al
 
 // GC lets the server look for allocations without existing holders. It fails if the server does not answer, or if each
 // fails.
-func (c *Client) GC(ctx context.Context, dryRun bool, each func(Suspect) error) error {
+func (c *Client) GC(ctx context.Context, dryRun bool, each func(gc.Suspect) error) error {
 	return ask(ctx, c, "POST", "gc?dryRun="+strconv.FormatBool(dryRun), nil, each)
 }
 

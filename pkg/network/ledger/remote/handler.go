@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -44,14 +45,6 @@ type row struct {
 // released is the request to release an owner's allocation.
 type released struct {
 	Owner network.Owner `json:"owner"`
-}
-
-// Suspect is an allocation with a holder that probably no longer exists.
-type Suspect struct {
-	Allocation network.Allocation `json:"allocation"`
-	// Reason explains why, and Freed whether it was released.
-	Reason string `json:"reason"`
-	Freed  bool   `json:"freed"`
 }
 
 // Problem is an error with its HTTP status.
@@ -79,7 +72,7 @@ type Options struct {
 	Release func(context.Context, network.Owner) error
 	// GC calls each for allocations without existing holders, and releases them unless it is a dry run; it is nil if
 	// the server cannot query holders.
-	GC func(ctx context.Context, dryRun bool, each func(Suspect) error) error
+	GC func(ctx context.Context, dryRun bool, each func(gc.Suspect) error) error
 	// Requests are how many are served at a time. Default 4.
 	Requests int64
 }
@@ -152,7 +145,7 @@ func (h *handler) gc(r *http.Request, send func(any) error) error {
 	if h.GC == nil {
 		return ErrNoCluster
 	}
-	return h.GC(r.Context(), r.URL.Query().Get("dryRun") == "true", func(s Suspect) error { return send(s) })
+	return h.GC(r.Context(), r.URL.Query().Get("dryRun") == "true", func(s gc.Suspect) error { return send(s) })
 }
 
 // answer writes the lines of an answer.

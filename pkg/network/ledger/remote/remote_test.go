@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
@@ -205,12 +206,12 @@ func TestGC(t *testing.T) {
 	}
 	for _, dry := range []bool{true, false} {
 		w := serve(t, func(o *remote.Options) {
-			o.GC = func(_ context.Context, dryRun bool, each func(remote.Suspect) error) error {
-				return each(remote.Suspect{Reason: "gone", Freed: !dryRun})
+			o.GC = func(_ context.Context, dryRun bool, each func(gc.Suspect) error) error {
+				return each(gc.Suspect{Reason: "gone", Freed: !dryRun})
 			}
 		})
-		var got []remote.Suspect
-		err := w.client.GC(t.Context(), dry, func(s remote.Suspect) error { got = append(got, s); return nil })
+		var got []gc.Suspect
+		err := w.client.GC(t.Context(), dry, func(s gc.Suspect) error { got = append(got, s); return nil })
 		if err != nil || len(got) != 1 || got[0].Freed == dry || got[0].Reason != "gone" {
 			t.Errorf("got %+v, %v", got, err)
 		}
