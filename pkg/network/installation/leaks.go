@@ -8,7 +8,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,16 +30,17 @@ import (
 // Leaks searches for addresses of holders that no longer exist, and for bindings of clouds without an allocation.
 // Without a cluster, census is nil: then it only reports addresses that are held for a long time, and frees nothing.
 type Leaks struct {
+	parts   *Parts
 	census  *kube.Census
 	found   *gc.Reconciler
-	orphans *orphans
+	held    cloud.Allocations
 	log     logr.Logger
 	metrics leakMetrics
 }
 
 // NewLeaks prepares the search. It fails if there is no client of the cluster.
 func (p *Parts) NewLeaks() (*Leaks, error) {
-	l, c := &Leaks{log: p.Log.WithName("leaks"), metrics: newLeakMetrics(p.Registry)}, p.Config.Leaks
+	l, c := &Leaks{parts: p, log: p.Log.WithName("leaks"), metrics: newLeakMetrics(p.Registry)}, p.Config.Leaks
 	options := gc.Options{
 		Ledger: p.Reloader.Ledger(), Release: p.Reloader.Service().ReleaseSince, Clock: clock.RealClock{},
 		// Docker's addresses are cleaned up by the server that allocated them, which knows the links and leases
@@ -63,7 +63,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		l.log.Info("Without kubernetes in the configuration, allocations with a lost release are not found and stay held. " +
 			"graft ledger release frees them by hand")
 	}
-	l.found, l.orphans = gc.New(options), p.newOrphans(l.log, l.metrics.failures)
+	l.found, l.held = gc.New(options), p.Reloader.Ledger().All
 	return l, nil
 }
 
@@ -81,8 +81,8 @@ func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
 // Run searches periodically until the context ends.
 func (l *Leaks) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	if l.orphans != nil {
-		all.Go(func() { l.orphans.run(ctx) })
+	if l.parts.hasAllAllocations() {
+		all.Go(func() { wait.UntilWithContext(ctx, l.searchClouds, l.parts.Config.Leaks.Period.Duration) })
 	}
 	all.Go(func() { l.found.Run(ctx) })
 	all.Wait()
@@ -119,11 +119,15 @@ type leakMetrics struct {
 	unchecked       prometheus.Gauge
 	freed, failures prometheus.Counter
 	last            prometheus.Gauge
+	// orphans and orphansRemoved count the bindings of each cloud.
+	orphans        *prometheus.GaugeVec
+	orphansRemoved *prometheus.CounterVec
 }
 
 func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
+	auto := promauto.With(registry)
 	return leakMetrics{
-		suspects: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
+		suspects: auto.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_leaks", Help: "Possible leaks at the last search, by reason: gone (owner deleted), missing (not found once) or old.",
 		}, []string{"reason"}),
 		unchecked: serving.NewGauge(registry, "graft_network_leaks_unchecked", "Allocations in the last search whose holders could not be checked."),
@@ -131,6 +135,12 @@ func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
 		failures:  serving.NewCounter(registry, "graft_network_leaks_failures_total", "Searches for leaks that failed completely or in part."),
 		last: serving.NewGauge(registry, "graft_network_leaks_last_search_timestamp_seconds",
 			"Time of the last search for leaks, in seconds since 1970."),
+		orphans: auto.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_network_cloud_orphans", Help: "Bindings of a cloud without an allocation at the last search, by cloud.",
+		}, []string{"cloud"}),
+		orphansRemoved: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_cloud_orphans_removed_total", Help: "Bindings of a cloud deleted because they had no allocation, by cloud.",
+		}, []string{"cloud"}),
 	}
 }
 
@@ -144,70 +154,41 @@ func (m leakMetrics) done(s gc.Summary) {
 	m.last.SetToCurrentTime()
 }
 
-// orphans searches the clouds for bindings without an allocation, such as after the loss of a ledger.
-type orphans struct {
-	clouds      func() map[string]cloud.Cloud
-	allocations cloud.Allocations
-	period      time.Duration
-	// remove deletes the bindings; otherwise they are only reported.
-	remove bool
-	log    logr.Logger
-
-	found    *prometheus.GaugeVec
-	removed  *prometheus.CounterVec
-	failures prometheus.Counter
+// hasAllAllocations reports whether the ledger has the allocations of all bindings. That of one of several nodes has only its own, and the
+// bindings of other nodes have the same names.
+func (p *Parts) hasAllAllocations() bool {
+	return p.Config.Ledger.Etcd != nil || !p.EachNode && p.Config.Node == ""
 }
 
-// newOrphans returns the search, or nil if the ledger has only the allocations of one of several nodes: the bindings of
-// other nodes have the same names.
-func (p *Parts) newOrphans(log logr.Logger, failures prometheus.Counter) *orphans {
-	if p.Config.Ledger.Etcd == nil && (p.EachNode || p.Config.Node != "") {
-		return nil
-	}
-	auto := promauto.With(p.Registry)
-	return &orphans{
-		clouds: p.Reloader.Service().Clouds, allocations: p.Reloader.Ledger().All,
-		period: p.Config.Leaks.Period.Duration, remove: p.Config.Leaks.Mode == "free", log: log,
-		found: auto.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "graft_network_cloud_orphans", Help: "Bindings of a cloud without an allocation at the last search, by cloud.",
-		}, []string{"cloud"}),
-		removed: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_network_cloud_orphans_removed_total", Help: "Bindings of a cloud deleted because they had no allocation, by cloud.",
-		}, []string{"cloud"}),
-		failures: failures,
-	}
-}
-
-// run searches periodically until the context ends.
-func (o *orphans) run(ctx context.Context) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		for name, of := range o.clouds() {
-			if lister, ok := of.(cloud.Lister); ok && ctx.Err() == nil {
-				o.search(ctx, name, lister)
-			}
+// searchClouds searches the clouds for bindings without an allocation, such as after the loss of a ledger.
+func (l *Leaks) searchClouds(ctx context.Context) {
+	for name, of := range l.parts.Reloader.Service().Clouds() {
+		if lister, ok := of.(cloud.Lister); ok && ctx.Err() == nil {
+			l.searchCloud(ctx, name, lister)
 		}
-	}, o.period)
+	}
 }
 
-// search looks at one cloud.
-func (o *orphans) search(ctx context.Context, name string, lister cloud.Lister) {
-	ctx, cancel := context.WithTimeout(ctx, o.period)
+// searchCloud looks at one cloud.
+func (l *Leaks) searchCloud(ctx context.Context, name string, lister cloud.Lister) {
+	c := l.parts.Config.Leaks
+	ctx, cancel := context.WithTimeout(ctx, c.Period.Duration)
 	defer cancel()
-	all, err := lister.Orphans(ctx, o.allocations, o.remove)
+	all, err := lister.Orphans(ctx, l.held, c.Mode == "free")
 	left := 0
 	for _, orphan := range all {
 		if !orphan.Removed {
 			left++
 		}
-		o.log.Info("A binding of a cloud has no allocation", "cloud", name, "id", orphan.ID, "owner", orphan.Owner.String(),
+		l.log.Info("A binding of a cloud has no allocation", "cloud", name, "id", orphan.ID, "owner", orphan.Owner.String(),
 			"addresses", orphan.Addresses, "removed", orphan.Removed)
 	}
 	if err != nil {
-		o.failures.Inc()
-		o.log.Error(err, "The search for bindings without an allocation failed", "cloud", name)
+		l.metrics.failures.Inc()
+		l.log.Error(err, "The search for bindings without an allocation failed", "cloud", name)
 	}
 	if err == nil || len(all) > 0 {
-		o.found.WithLabelValues(name).Set(float64(left))
+		l.metrics.orphans.WithLabelValues(name).Set(float64(left))
 	}
-	o.removed.WithLabelValues(name).Add(float64(len(all) - left))
+	l.metrics.orphansRemoved.WithLabelValues(name).Add(float64(len(all) - left))
 }

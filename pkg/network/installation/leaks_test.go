@@ -29,17 +29,13 @@ func (l lister) Orphans(_ context.Context, _ cloud.Allocations, remove bool) ([]
 
 // TestOrphans checks that the search calls the clouds that can list their bindings, and counts the results.
 func TestOrphans(t *testing.T) {
-	counter := func(name string) prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: name}) }
-	o := &orphans{
-		period: 1, remove: true, log: logr.Discard(), failures: counter("failures"),
-		found:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "found"}, []string{"cloud"}),
-		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "removed"}, []string{"cloud"}),
-	}
-	o.search(t.Context(), "neutron", lister{})
-	o.search(t.Context(), "neutron", lister{err: errors.New("one could not be removed")})
+	config := &configv1alpha1.NetworkProviderConfiguration{Leaks: configv1alpha1.Leaks{Mode: "free"}}
+	l := &Leaks{parts: &Parts{Installation: &Installation{Config: config}}, log: logr.Discard(), metrics: newLeakMetrics(prometheus.NewRegistry())}
+	l.searchCloud(t.Context(), "neutron", lister{})
+	l.searchCloud(t.Context(), "neutron", lister{err: errors.New("one could not be removed")})
 	for name, got := range map[string]float64{
-		"found": testutil.ToFloat64(o.found.WithLabelValues("neutron")) - 1, "failures": testutil.ToFloat64(o.failures) - 1,
-		"removed": testutil.ToFloat64(o.removed.WithLabelValues("neutron")) - 2,
+		"found": testutil.ToFloat64(l.metrics.orphans.WithLabelValues("neutron")) - 1, "failures": testutil.ToFloat64(l.metrics.failures) - 1,
+		"removed": testutil.ToFloat64(l.metrics.orphansRemoved.WithLabelValues("neutron")) - 2,
 	} {
 		if got != 0 {
 			t.Errorf("%s: %v too many", name, got)
@@ -50,7 +46,7 @@ func TestOrphans(t *testing.T) {
 // TestOrphansOfOneNode checks that a server with the ledger of one node does not search.
 func TestOrphansOfOneNode(t *testing.T) {
 	p := &Parts{Installation: &Installation{Config: &configv1alpha1.NetworkProviderConfiguration{}, EachNode: true}}
-	if p.newOrphans(logr.Discard(), nil) != nil {
+	if p.hasAllAllocations() {
 		t.Error("bindings of other nodes would be removed")
 	}
 }
