@@ -16,7 +16,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
@@ -48,8 +47,6 @@ type CloudSpec struct {
 // Pool is a pool of addresses with its settings.
 type Pool struct {
 	ledger.Pool
-	// Quarantine is the quarantine of released addresses.
-	Quarantine time.Duration
 	// Cloud is the name of the cloud of the pool, or "" for the builtin one.
 	Cloud string
 	// Drain reports whether the pool may shrink while addresses outside of its new ranges are held.

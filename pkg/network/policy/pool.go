@@ -33,7 +33,7 @@ func (c *compiler) pool(name string, pools position, spec v1alpha1.NetworkPool) 
 	p := pools.At(name)
 	c.name(pools.Key(name), name)
 	pool := &Pool{
-		Pool: ledger.Pool{Name: name}, Quarantine: spec.Quarantine.Duration, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
+		Pool: ledger.Pool{Name: name, Quarantine: spec.Quarantine.Duration}, Drain: spec.WhenShrunk == v1alpha1.WhenShrunkDrain, Exclusive: spec.Exclusive,
 		origin: pools.Key(name), exclusiveAt: p.At("exclusive"),
 	}
 	c.subnets(pool, p.At("subnets"), spec.Subnets)

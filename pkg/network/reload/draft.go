@@ -140,9 +140,7 @@ func (o *Options) limiter(name string, spec policy.CloudSpec, before *service.Li
 func (d *draft) ledgerPools() []ledger.Pool {
 	var pools []ledger.Pool
 	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
-		pool := d.policy.Pools[name].Pool
-		pool.Quarantine = d.policy.Pools[name].Quarantine
-		pools = append(pools, pool)
+		pools = append(pools, d.policy.Pools[name].Pool)
 	}
 	return pools
 }
