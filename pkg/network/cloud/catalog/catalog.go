@@ -27,8 +27,6 @@ import (
 type Options struct {
 	// CNIConfigurations and CNIPlugins are folders; default /etc/cni/net.d and /opt/cni/bin.
 	CNIConfigurations, CNIPlugins string
-	// Clock is the clock; by default the machine's.
-	Clock clock.PassiveClock
 	// OpenStack counts the calls of OpenStack; nil does not.
 	OpenStack *openstack.Metrics
 }
@@ -53,9 +51,6 @@ func Check(specs map[string]policy.CloudSpec) source.Findings {
 func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, source.Findings) {
 	o.CNIConfigurations = cmp.Or(o.CNIConfigurations, "/etc/cni/net.d")
 	o.CNIPlugins = cmp.Or(o.CNIPlugins, "/opt/cni/bin")
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	clouds, all := map[string]cloud.Cloud{}, source.Findings(nil)
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
 		create, findings := compile(specs[name])
@@ -104,14 +99,14 @@ func compile(spec policy.CloudSpec) (maker, source.Findings) {
 		n, path := at("http")
 		definition, findings := web.Compile(*spec.HTTP, n, path)
 		return func(o Options) (cloud.Cloud, source.Findings) {
-			made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: o.Clock})
+			made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: clock.RealClock{}})
 			return made, missing(n, path, err)
 		}, findings
 	case spec.OpenStack != nil:
 		n, path := at("openstack")
 		definition, findings := openstack.Compile(*spec.OpenStack, n, path)
 		return func(o Options) (cloud.Cloud, source.Findings) {
-			made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: o.Clock, Metrics: o.OpenStack})
+			made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: clock.RealClock{}, Metrics: o.OpenStack})
 			return made, missing(n, path, err)
 		}, findings
 	case spec.CNI != nil:
