@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Intent is a request of an owner.
+// Intent is a request of an owner. Callers of package service set the fields up to Created, and the service the rest.
 type Intent struct {
 	Owner network.Owner
 	Pool  string
@@ -32,26 +32,31 @@ type Intent struct {
 	// PreviousOwner names the previous owner of the same contract with addresses that may be requested during their quarantine.
 	// With a trailing slash, it is a prefix of such owners' keys. Empty permits none, not even the owner itself.
 	PreviousOwner string
-	// Preempt allows every address in quarantine that an owner of the same contract had.
+	// Preempt allows every address in quarantine that an owner of the same contract had. The service also takes a requested address from
+	// another owner of the contract, because the caller manages the addresses.
 	Preempt bool
 	Trunk   network.Trunk
 	Holder  network.Holder
+	Quotas  []Quota
+	// MustHold refuses an owner that holds nothing with network.ErrNotHeld, since the caller has skipped checks for new owners.
+	MustHold bool
+	// Arrived is when the request arrived; zero means Now.
+	Arrived time.Time
+	// Created is set by the service if this request has made the allocation; nil is ignored.
+	Created *bool
 	// Grouped marks the allocations of a request for several owners, which become bound together.
 	Grouped bool
 	// Together and Request are the fields of the allocation if it replaces one of such a request.
 	Together network.Owner
 	Request  uint64
-	Quotas   []Quota
 	// Cloud is the name of the cloud that will be called; empty if none is.
 	Cloud string
 	// State is Intended, or Bound if no cloud is called.
 	State network.State
 	// BindUntil is the BindUntil of the allocation.
 	BindUntil time.Time
-	// Now is the time of the choice, and Arrived the time at which the request arrived; zero means Now.
-	Now, Arrived time.Time
-	// MustHold refuses an owner that holds nothing with network.ErrNotHeld.
-	MustHold bool
+	// Now is the time of the choice.
+	Now time.Time
 	// Proceed is called directly before each commit; its error ends the reservation. Nil always proceeds.
 	Proceed func() error
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
 // Allocate works like AllocateAll for one owner. It fails like AllocateAll.
@@ -74,13 +73,12 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 // call is one call of AllocateAll.
 type call struct {
 	*Service
-	requests []Request
 	// deadline is when the cloud must have answered.
 	deadline time.Time
 	// proceed returns an error if the caller has disconnected.
 	proceed func() error
 	turns   []*turn
-	intents []ledger.Intent
+	intents []Request
 
 	all   []network.Allocation
 	fresh []bool
@@ -92,7 +90,7 @@ const margin = 8
 // newCall checks requests.
 func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error) {
 	now := s.options.Clock.Now()
-	c := &call{Service: s, requests: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin)}
+	c := &call{Service: s, intents: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin)}
 	if last, ok := ctx.Deadline(); ok && last.Before(c.deadline) {
 		c.deadline = last
 	}
@@ -108,7 +106,7 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
 		}
 		if r.Arrived.IsZero() {
-			c.requests[i].Arrived = now
+			c.intents[i].Arrived = now
 		}
 	}
 	return c, nil
@@ -116,8 +114,8 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 
 // keys returns the keys of the owners.
 func (c *call) keys() []string {
-	keys := make([]string, len(c.requests))
-	for i, r := range c.requests {
+	keys := make([]string, len(c.intents))
+	for i, r := range c.intents {
 		keys[i] = r.Owner.String()
 	}
 	return keys
@@ -145,7 +143,7 @@ func (c *call) isNew(ctx context.Context, owner network.Owner) (bool, error) {
 
 // checkDisabled refuses new owners of pools that allocate nothing now.
 func (c *call) checkDisabled(ctx context.Context) error {
-	for _, r := range c.requests {
+	for _, r := range c.intents {
 		var barred error
 		if c.options.Disabled != nil {
 			barred = c.options.Disabled(ctx, r.Pool)
@@ -169,9 +167,9 @@ func (c *call) checkDisabled(ctx context.Context) error {
 
 // admit takes places in the queues of the clouds for new owners, or returns a *network.Busy if their turn would come too late.
 func (c *call) admit(ctx context.Context) error {
-	c.turns = make([]*turn, len(c.requests))
+	c.turns = make([]*turn, len(c.intents))
 	fresh := map[*Limiter][]int{}
-	for i, r := range c.requests {
+	for i, r := range c.intents {
 		pool, err := c.pool(r.Pool)
 		if err != nil {
 			return err
@@ -208,7 +206,7 @@ const maximumAttempts = 9
 
 // reserve records the resources of the owners. It first completes conflicting releases.
 func (c *call) reserve(ctx context.Context) error {
-	if err := c.makeIntents(); err != nil {
+	if err := c.completeIntents(); err != nil {
 		return err
 	}
 	var taken error
@@ -233,28 +231,24 @@ func (c *call) reserve(ctx context.Context) error {
 	return cmp.Or(taken, fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumAttempts))
 }
 
-// makeIntents creates the intents for the ledger.
-func (c *call) makeIntents() error {
+// completeIntents sets the fields of the intents that the service sets.
+func (c *call) completeIntents() error {
 	now := c.options.Clock.Now()
-	c.intents = make([]ledger.Intent, len(c.requests))
 	state := network.Bound
-	if len(c.requests) > c.ledger.LargestRequest() {
+	if len(c.intents) > c.ledger.LargestRequest() {
 		state = network.Intended // it is recorded by several commits
 	}
-	for i, r := range c.requests {
-		pool, err := c.pool(r.Pool)
+	for i := range c.intents {
+		in := &c.intents[i]
+		pool, err := c.pool(in.Pool)
 		if err != nil {
 			return err
 		}
-		c.intents[i] = ledger.Intent{
-			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, PreviousOwner: r.PreviousOwner, Preempt: r.Preempt, Trunk: r.Trunk,
-			Holder: r.Holder, Quotas: r.Quotas, Cloud: pool.CloudName, Now: now, Arrived: r.Arrived, Proceed: c.proceed,
-			MustHold: r.MustHold,
-		}
+		in.Cloud, in.Now, in.Proceed = pool.CloudName, now, c.proceed
 		if pool.Cloud != nil {
 			state = network.Intended
 			if pool.Settle > 0 {
-				c.intents[i].BindUntil = bindUntil(now, pool.Settle)
+				in.BindUntil = bindUntil(now, pool.Settle)
 			}
 		}
 	}
@@ -330,7 +324,7 @@ func (c *call) cancelRelease(ctx context.Context, i int, a network.Allocation) (
 // preemptAll releases the allocations whose addresses the requests take over, and reports whether a request takes over
 // any. It skips an address without an owner, which was released in the meantime or is in quarantine.
 func (c *call) preemptAll(ctx context.Context) (some bool, err error) {
-	for _, r := range c.requests {
+	for _, r := range c.intents {
 		if !r.Preempt {
 			continue
 		}
@@ -358,7 +352,7 @@ func (c *call) mayPreempt(r Request, held network.Allocation, address netip.Addr
 	if held.Owner.Contract != r.Owner.Contract {
 		return fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
 	}
-	if slices.ContainsFunc(c.requests, func(other Request) bool { return other.Owner == held.Owner }) {
+	if slices.ContainsFunc(c.intents, func(other Request) bool { return other.Owner == held.Owner }) {
 		return fmt.Errorf("%w: %s is held by another owner of the same request", network.ErrTaken, address)
 	}
 	return c.proceed()

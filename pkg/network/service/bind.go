@@ -65,7 +65,7 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 		if err == nil {
 			return bound, nil
 		}
-		if !errors.Is(err, network.ErrInUse) || !c.fresh[i] || len(c.requests[i].Addresses) > 0 {
+		if !errors.Is(err, network.ErrInUse) || !c.fresh[i] || len(c.intents[i].Addresses) > 0 {
 			return a, err
 		}
 		replaced, replacing := c.replace(ctx, i, a)
@@ -446,7 +446,7 @@ func (c *call) undoAll(ctx context.Context, problems []error) {
 	for _, i := range unsent {
 		pool, _ := c.pool(c.all[i].Pool)
 		quarantine := time.Duration(0)
-		if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) {
+		if slices.ContainsFunc(c.intents, func(r Request) bool { return r.Preempt }) {
 			quarantine = pool.Quarantine // the previous owner may still use it
 		}
 		if err := c.deleteUnchanged(ctx, c.all[i], quarantine); err != nil {

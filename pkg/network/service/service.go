@@ -213,28 +213,7 @@ func (s *Service) DescribeDevice(ctx context.Context, clouds []string, mac strin
 }
 
 // Request is a request of an owner.
-type Request struct {
-	Owner network.Owner
-	Pool  string
-	// Addresses are requested by name; Families limits those that are chosen in addition, nil to all of the pool.
-	Addresses []netip.Addr
-	Families  []int
-	// PreviousOwner names the previous owner with addresses that may be requested during their quarantine; see ledger.Intent.
-	PreviousOwner string
-	Trunk         network.Trunk
-	Holder        network.Holder
-	Quotas        []ledger.Quota
-	// Preempt takes a requested address from another owner of the same contract, because its caller manages the
-	// addresses.
-	Preempt bool
-	// MustHold requires that the owner holds something already, since the caller has skipped checks for new owners. Otherwise the error wraps
-	// network.ErrNotHeld.
-	MustHold bool
-	// Created is set if this request has made the allocation; nil is ignored.
-	Created *bool
-	// Arrived is when the request arrived; zero means when the service was called.
-	Arrived time.Time
-}
+type Request = ledger.Intent
 
 // Get returns the allocation of an owner. The error wraps network.ErrNotHeld.
 func (s *Service) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
