@@ -49,9 +49,10 @@ func (h *host) boot() {
 		h.look, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		return err
 	})
+	look, kernel := h.look, h.kernel // a later boot replaces them, and Close waits when it is called twice
 	h.t.Cleanup(func() {
-		h.look.Close()
-		h.kernel.Close()
+		look.Close()
+		h.must(kernel.Close())
 	})
 	pair := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: "eth0x"}
 	pair.Name = "eth0"

@@ -134,18 +134,24 @@ func (f finder) Find(_ context.Context, _ string, _ netip.Prefix, address netip.
 	return a, f.policy.Pool(a.Pool), nil
 }
 
-func newWorld(t *testing.T) *world {
-	t.Helper()
+// compilePolicy returns the policy of testdata/profile.yaml, which all worlds share.
+var compilePolicy = sync.OnceValues(func() (*policy.Policy, error) {
 	data, err := os.ReadFile("testdata/profile.yaml")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	documents, findings := profile.LoadNetworks(source.File{Name: "profile.yaml", Data: data})
 	if err := findings.Err(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	compiled, findings := policy.Compile(documents)
-	if err := findings.Errors().Err(); err != nil {
+	return compiled, findings.Errors().Err()
+})
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	compiled, err := compilePolicy()
+	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
