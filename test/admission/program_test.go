@@ -73,6 +73,9 @@ func start(ctx context.Context, options programOptions) *program {
 	GinkgoHelper()
 	p := launch(ctx, options)
 	p.waitReady()
+	if options.isOrdinary() {
+		keepCertificates(ctx, p.namespace)
+	}
 	syncWebhooks(ctx)
 	return p
 }
@@ -89,6 +92,9 @@ func launch(ctx context.Context, options programOptions) *program {
 		programs++
 		p.namespace = cmp.Or(options.Namespace, fmt.Sprintf("extension-%d", programs))
 		p.account = createAccount(ctx, p.namespace, options.Values, options.Without)
+	}
+	if options.isOrdinary() {
+		reuseCertificates(ctx, p.namespace)
 	}
 	if options.Before != nil {
 		options.Before(p.namespace)
