@@ -94,16 +94,22 @@ func start(config string, b *balancer) *replica {
 	suite.ShowLog("a replica", p.Log)
 	DeferCleanup(r.Kill)
 	Eventually(func() string {
-		r.address = r.at("Listening")
+		r.address = r.at(listening)
 		return r.address
 	}).ShouldNot(BeEmpty(), "the address of the replica")
 	go r.follow()
 	return r
 }
 
+// listening and servingMetrics match lines of the log with an address.
+var (
+	listening      = regexp.MustCompile(`Listening[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`)
+	servingMetrics = regexp.MustCompile(`Serving metrics[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`)
+)
+
 // at returns the address that the log has after a word.
-func (r *replica) at(word string) string {
-	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(r.Log.String())
+func (r *replica) at(word *regexp.Regexp) string {
+	found := word.FindStringSubmatch(r.Log.String())
 	if found == nil {
 		return ""
 	}
@@ -115,7 +121,7 @@ var watcher = &http.Client{Timeout: 3 * time.Second}
 
 // watch returns a page of the server for metrics.
 func (r *replica) watch(path string) (status int, text string) {
-	response, err := watcher.Get("http://" + r.at("Serving metrics") + path)
+	response, err := watcher.Get("http://" + r.at(servingMetrics) + path)
 	if err != nil {
 		return 0, ""
 	}
