@@ -189,14 +189,15 @@ func TestRequestsBeyondQueueAreRejected(t *testing.T) {
 	}
 	go post()
 	eventually(t, "one works", func() bool { return inside.Load() == 1 })
-	started := time.Now()
 	go post()
 	go post()
-	if got := <-answers; got.status != http.StatusServiceUnavailable {
-		t.Errorf("too many wait: %d %s", got.status, got.text)
-	}
-	if waited := time.Since(started); waited > 90*time.Second {
-		t.Errorf("want an immediate rejection, got one after %s", waited)
+	select {
+	case got := <-answers:
+		if got.status != http.StatusServiceUnavailable {
+			t.Errorf("too many wait: %d %s", got.status, got.text)
+		}
+	case <-time.After(time.Minute): // less than the timeout of the requests
+		t.Error("no request was rejected while the others wait")
 	}
 	close(release)
 	for range 2 {
