@@ -170,9 +170,9 @@ func writeVariables(out *bytes.Buffer, variables []expression.Variable, summary 
 
 // writeObjects writes a table of fields for each object type of the variables and those inside them, each once.
 func writeObjects(out *bytes.Buffer, heading string, variables []expression.Variable, summary func(name string) string) {
-	seen := map[*expression.Object]bool{}
-	var write func(object *expression.Object)
-	write = func(object *expression.Object) {
+	seen := map[*expression.ObjectType]bool{}
+	var write func(object *expression.ObjectType)
+	write = func(object *expression.ObjectType) {
 		if object == nil || seen[object] {
 			return
 		}

@@ -11,6 +11,6 @@
 // document is loaded: names, fields and types are checked, the cost is estimated and bounded, and every error has the
 // place in the document. Evaluation reads nothing, keeps nothing and is safe for concurrent use.
 //
-// Callers declare the variables of an Environment as Variables, and those with fields as Objects. Start reading at
+// Callers declare the variables of an Environment as Variables, and those with fields as ObjectTypes. Start reading at
 // NewEnvironment, Environment.Condition and Environment.Template.
 package expression

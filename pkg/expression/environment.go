@@ -41,10 +41,10 @@ func (e *Environment) Partial() *Partial {
 	return &Partial{environment: e, programs: map[*program]cel.Program{}, spent: new(uint64)}
 }
 
-// NewObject declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a
+// NewObjectType declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a
 // variable; nested are the object types that occur in the types of the fields.
-func NewObject(name string, fields map[string]*cel.Type, nested ...*Object) *Object {
-	o := &Object{name: name, cel: cel.ObjectType(name), fields: map[string]*types.FieldType{}, nested: nested}
+func NewObjectType(name string, fields map[string]*cel.Type, nested ...*ObjectType) *ObjectType {
+	o := &ObjectType{name: name, cel: cel.ObjectType(name), fields: map[string]*types.FieldType{}, nested: nested}
 	for field, fieldType := range fields {
 		o.fields[field] = &types.FieldType{
 			Type:    fieldType,
@@ -56,12 +56,12 @@ func NewObject(name string, fields map[string]*cel.Type, nested ...*Object) *Obj
 }
 
 // Type returns the CEL type of the object's values.
-func (o *Object) Type() *cel.Type { return o.cel }
+func (o *ObjectType) Type() *cel.Type { return o.cel }
 
 // Fields returns the names of the declared fields, sorted.
-func (o *Object) Fields() []string { return slices.Sorted(maps.Keys(o.fields)) }
+func (o *ObjectType) Fields() []string { return slices.Sorted(maps.Keys(o.fields)) }
 
-// Fields provides the fields of an Object's value. Field returns a CEL value, or a Go value that CEL can use directly
+// Fields provides the fields of an object. Field returns a CEL value, or a Go value that CEL can use directly
 // (strings, numbers, bool, map[string]any, []any), or an error if the value is unavailable. False means that the field
 // is unset: has() is then false, and reading the field returns the value as its default, or fails if the value is nil.
 type Fields interface {
@@ -100,13 +100,13 @@ func (v Values) Field(name string) (any, bool) {
 }
 
 // Value returns a value of this type. It keeps the fields and reads each one only when an expression uses it.
-func (o *Object) Value(fields Fields) ref.Val {
+func (o *ObjectType) Value(fields Fields) ref.Val {
 	return &objectValue{object: o, fields: fields}
 }
 
-// objectValue is a value of an Object.
+// objectValue is a value of an ObjectType.
 type objectValue struct {
-	object *Object
+	object *ObjectType
 	fields Fields
 }
 
@@ -184,7 +184,7 @@ func (r *objectValue) Get(index ref.Val) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
 
-func (p *typeProvider) declare(o *Object) error {
+func (p *typeProvider) declare(o *ObjectType) error {
 	if o == nil {
 		return nil
 	}
@@ -518,7 +518,7 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 		}
 		variables[v.Name] = v
 	}
-	provider := &typeProvider{Provider: base.CELTypeProvider(), objects: map[string]*Object{}}
+	provider := &typeProvider{Provider: base.CELTypeProvider(), objects: map[string]*ObjectType{}}
 	options := []cel.EnvOption{cel.CustomTypeProvider(types.Provider(provider)), cel.CustomTypeAdapter(adapter{base.CELTypeAdapter()})}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		v := variables[name]

@@ -120,10 +120,10 @@ func TestDeclarationErrors(t *testing.T) {
 		{"rejects a name with a dot", []Variable{{Name: "a.b", Type: cel.StringType}}},
 		{"rejects a name that CEL reserves", []Variable{{Name: "namespace", Type: cel.StringType}}},
 		{"rejects a variable without a type", []Variable{{Name: "a"}}},
-		{"rejects a field of an undeclared type", []Variable{{Name: "a", Object: NewObject("test.A", map[string]*cel.Type{"b": cel.ListType(unknown)})}}},
+		{"rejects a field of an undeclared type", []Variable{{Name: "a", Object: NewObjectType("test.A", map[string]*cel.Type{"b": cel.ListType(unknown)})}}},
 		{"two objects of one name", []Variable{
-			{Name: "a", Object: NewObject("test.A", nil)},
-			{Name: "b", Object: NewObject("test.A", nil)},
+			{Name: "a", Object: NewObjectType("test.A", nil)},
+			{Name: "b", Object: NewObjectType("test.A", nil)},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

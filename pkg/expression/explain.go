@@ -370,13 +370,13 @@ func (p *program) howToRead(name string) string {
 }
 
 // Name returns the qualified name of the object type.
-func (o *Object) Name() string { return o.name }
+func (o *ObjectType) Name() string { return o.name }
 
 // Nested returns the object types in the types of the fields.
-func (o *Object) Nested() []*Object { return o.nested }
+func (o *ObjectType) Nested() []*ObjectType { return o.nested }
 
 // FieldType returns the name of a declared field's type in messages, or an empty string.
-func (o *Object) FieldType(name string) string {
+func (o *ObjectType) FieldType(name string) string {
 	field, ok := o.fields[name]
 	if !ok {
 		return ""

@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	networking = NewObject("test.Networking", map[string]*cel.Type{"type": cel.StringType, "nodes": cel.StringType, "pods": cel.StringType, "status": cel.DynType})
-	worker     = NewObject("test.Worker", map[string]*cel.Type{"name": cel.StringType, "kubernetes": apiservercel.SemverType})
-	shoot      = NewObject("test.Shoot", map[string]*cel.Type{
+	networking = NewObjectType("test.Networking", map[string]*cel.Type{"type": cel.StringType, "nodes": cel.StringType, "pods": cel.StringType, "status": cel.DynType})
+	worker     = NewObjectType("test.Worker", map[string]*cel.Type{"name": cel.StringType, "kubernetes": apiservercel.SemverType})
+	shoot      = NewObjectType("test.Shoot", map[string]*cel.Type{
 		"name":        cel.StringType,
 		"kubernetes":  apiservercel.SemverType,
 		"annotations": cel.MapType(cel.StringType, cel.StringType),
@@ -30,7 +30,7 @@ var (
 		"workers":     cel.ListType(worker.Type()),
 		"spec":        cel.DynType,
 	}, networking, worker)
-	secrets = NewObject("test.Secrets", map[string]*cel.Type{"token": cel.StringType, "ca.crt": cel.StringType})
+	secrets = NewObjectType("test.Secrets", map[string]*cel.Type{"token": cel.StringType, "ca.crt": cel.StringType})
 )
 
 func testVariables() []Variable {
@@ -120,8 +120,8 @@ func condition(env *Environment, text string, vars interpreter.Activation) (bool
 
 func TestExtend(t *testing.T) {
 	env := testEnvironment(t)
-	older := NewObject("test.Variables", map[string]*cel.Type{"a": cel.StringType})
-	newer := NewObject("test.Variables", map[string]*cel.Type{"a": cel.StringType, "b": cel.StringType})
+	older := NewObjectType("test.Variables", map[string]*cel.Type{"a": cel.StringType})
+	newer := NewObjectType("test.Variables", map[string]*cel.Type{"a": cel.StringType, "b": cel.StringType})
 	first, err := env.Extend(Variable{Name: "variables", Object: older})
 	if err != nil {
 		t.Fatal(err)

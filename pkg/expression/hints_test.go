@@ -19,7 +19,7 @@ import (
 
 // TestHints checks the suggestions for the most common mistakes.
 func TestHints(t *testing.T) {
-	pool := expression.NewObject("graft.Pool", map[string]*cel.Type{"name": cel.StringType, "providerConfig": cel.DynType})
+	pool := expression.NewObjectType("graft.Pool", map[string]*cel.Type{"name": cel.StringType, "providerConfig": cel.DynType})
 	environment, err := expression.NewEnvironment(
 		expression.Variable{Name: "version", Type: apiservercel.SemverType},
 		expression.Variable{Name: "pool", Object: pool},

@@ -33,7 +33,7 @@ func TestMisfits(t *testing.T) {
 	environment, err := expression.NewEnvironment(
 		expression.Variable{Name: "object", Type: cel.DynType},
 		expression.Variable{Name: "version", Type: apiservercel.SemverType},
-		expression.Variable{Name: "kind", Object: expression.NewObject("graft.Kind", map[string]*cel.Type{"group": cel.StringType, "kind": cel.StringType})},
+		expression.Variable{Name: "kind", Object: expression.NewObjectType("graft.Kind", map[string]*cel.Type{"group": cel.StringType, "kind": cel.StringType})},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// With returns an evaluator that knows a further field of a variable of an Object type. Both share the cost limit.
+// With returns an evaluator that knows a further field of a variable with an ObjectType. Both share the cost limit.
 func (p *Partial) With(variable, field string, value ref.Val) *Partial {
 	result := &Partial{environment: p.environment, programs: p.programs, known: map[string]Values{}, spent: p.spent}
 	maps.Copy(result.known, p.known)

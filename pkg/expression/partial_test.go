@@ -18,11 +18,11 @@ import (
 // TestPartialFalse checks that a condition is false only if the version alone makes it false.
 func TestPartialFalse(t *testing.T) {
 	strings := cel.MapType(cel.StringType, cel.StringType)
-	shoot := expression.NewObject("graft.Shoot", map[string]*cel.Type{
+	shoot := expression.NewObjectType("graft.Shoot", map[string]*cel.Type{
 		"kubernetes": apiservercel.SemverType, "annotations": strings, "hibernated": cel.BoolType, "workers": cel.ListType(cel.DynType),
 		"spec": cel.DynType,
 	})
-	variables := expression.NewObject("graft.Variables", map[string]*cel.Type{"old": cel.BoolType, "name": cel.StringType})
+	variables := expression.NewObjectType("graft.Variables", map[string]*cel.Type{"old": cel.BoolType, "name": cel.StringType})
 	environment, err := expression.NewEnvironment(
 		expression.Variable{Name: "shoot", Object: shoot},
 		expression.Variable{Name: "variables", Object: variables},
@@ -71,7 +71,7 @@ func TestPartialFalse(t *testing.T) {
 
 // TestPartialValue checks that a value is known only if it contains nothing unknown.
 func TestPartialValue(t *testing.T) {
-	shoot := expression.NewObject("graft.Shoot", map[string]*cel.Type{"name": cel.StringType, "region": cel.StringType})
+	shoot := expression.NewObjectType("graft.Shoot", map[string]*cel.Type{"name": cel.StringType, "region": cel.StringType})
 	environment, err := expression.NewEnvironment(expression.Variable{Name: "shoot", Object: shoot})
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func TestNestedEvaluation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	variables := NewObject("test.Variables", map[string]*cel.Type{"x": cel.IntType})
+	variables := NewObjectType("test.Variables", map[string]*cel.Type{"x": cel.IntType})
 	outer, err := env.Extend(Variable{Name: "variables", Object: variables})
 	if err != nil {
 		t.Fatal(err)

@@ -95,18 +95,18 @@ func literalString(e ast.Expr) (string, bool) {
 	return string(s), ok
 }
 
-// Object is a type with named, typed fields. A field that it does not declare is an error when an expression is compiled.
-type Object struct {
+// ObjectType is a type with named, typed fields. A field that it does not declare is an error when an expression is compiled.
+type ObjectType struct {
 	name   string
 	cel    *cel.Type
 	fields map[string]*types.FieldType
-	nested []*Object
+	nested []*ObjectType
 }
 
-// typeProvider resolves the fields of Objects.
+// typeProvider resolves the fields of ObjectTypes.
 type typeProvider struct {
 	types.Provider
-	objects map[string]*Object
+	objects map[string]*ObjectType
 }
 
 // piece is a part of a template: literal text, or the text of an expression without its braces.
@@ -130,7 +130,7 @@ type Variable struct {
 	// Type is the type of the values; nil means the type of Object.
 	Type *cel.Type
 	// Object declares the object type in Type, for variables with fields.
-	Object *Object
+	Object *ObjectType
 	// Keys are all keys that a map can have, if they are known: any other literal key is then an error.
 	Keys []string
 }

@@ -170,7 +170,7 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	toucher := &drift.Toucher{API: to, Engine: engine, Limiter: rate.NewLimiter(rate.Limit(o.rate), 1)}
 	streak := &drift.Streak{}
 	for i, f := range todo {
-		outcome, err := toucher.Touch(ctx, f.Object)
+		outcome, err := toucher.Touch(ctx, f.ObjectRef)
 		if outcome == "" {
 			return err
 		}
@@ -234,7 +234,7 @@ func (r *driftResult) drifted() []*driftFinding {
 	var all []*driftFinding
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		if f.State.Drifted() && (len(all) == 0 || !all[len(all)-1].Same(f.Object)) {
+		if f.State.Drifted() && (len(all) == 0 || !all[len(all)-1].Same(f.ObjectRef)) {
 			all = append(all, f)
 		}
 	}
@@ -262,7 +262,7 @@ func (r *driftResult) table() string {
 		if f.Touched != "" {
 			state += ", " + string(f.Touched)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", state, f.Namespace, f.Object, f.Set, cmp.Or(f.Versions(), "-"), f.why())
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", state, f.Namespace, f.ObjectRef, f.Set, cmp.Or(f.Versions(), "-"), f.why())
 	}
 	_ = table.Flush() // a Builder does not fail
 	return out.String() + "\n"

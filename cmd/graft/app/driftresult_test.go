@@ -19,7 +19,7 @@ import (
 // finding is one of a Deployment of a control plane.
 func finding(name string, state drift.State) driftFinding {
 	return driftFinding{Finding: drift.Finding{
-		Object: drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Group: "apps", Version: "v1", Kind: "Deployment",
+		ObjectRef: drift.ObjectRef{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Group: "apps", Version: "v1", Kind: "Deployment",
 			Resource: "deployments", Name: name},
 		Target: name, State: state,
 	}}

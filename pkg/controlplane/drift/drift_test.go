@@ -82,7 +82,7 @@ func TestStates(t *testing.T) {
 			}
 			s.webhook = e
 			touch := &drift.Toucher{API: s, Engine: e, Limiter: rate.NewLimiter(rate.Inf, 0)}
-			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
+			o := drift.ObjectRef{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
 			if outcome, err := touch.Touch(t.Context(), o); outcome != drift.Fixed || err != nil {
 				t.Errorf("touched: %s, %v", outcome, err)
 			}
@@ -123,7 +123,7 @@ func TestTouchesWithoutFix(t *testing.T) {
 			s.configMap("shoot", "cloud-a", "")
 			c.prepare(s)
 			touch := &drift.Toucher{API: s, Engine: e, Limiter: rate.NewLimiter(rate.Inf, 0)}
-			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
+			o := drift.ObjectRef{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
 			outcome, err := touch.Touch(t.Context(), o)
 			if outcome != c.want || (err == nil) != (c.problem == "") || err != nil && err.Error() != c.problem {
 				t.Errorf("%s, %v", outcome, err)
@@ -247,7 +247,7 @@ func TestRate(t *testing.T) {
 	s, e := newSeed(t), compile(t, silver)
 	s.configMap("shoot", "cloud-a", "")
 	s.webhook = e
-	o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
+	o := drift.ObjectRef{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
 	synctest.Test(t, func(t *testing.T) {
 		touch := &drift.Toucher{API: s, Engine: e, Limiter: rate.NewLimiter(rate.Every(2*time.Second), 1)}
 		began := time.Now()

@@ -246,7 +246,7 @@ func Objects(ctx context.Context, api API, form target.Form, namespace string, l
 
 // object checks an object for one webhook, and reports the finding.
 func (s *search) object(ctx context.Context, r mutation.Registration, namespace string, form target.Form, name string, current []byte) error {
-	finding, selected, err := check(ctx, s.Engine, s.known, Object{
+	finding, selected, err := check(ctx, s.Engine, s.known, ObjectRef{
 		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Namespace: namespace, Group: form.Group, Version: form.Version, Kind: form.Kind,
 		Resource: form.Resource, Name: name,
 	}, current)
@@ -292,8 +292,8 @@ func States() []State { return []State{Unmutated, Outdated, Edited, Marked, Deni
 // Drifted reports whether the object differs from the result of the profiles and a touch would fix it.
 func (s State) Drifted() bool { return s == Unmutated || s == Outdated || s == Edited }
 
-// Object identifies an object and its webhook.
-type Object struct {
+// ObjectRef identifies an object and its webhook.
+type ObjectRef struct {
 	Set target.Set `json:"set"`
 	// Provider is the value of the set's namespace label; empty for the garden namespace (see Garden).
 	Provider string `json:"provider,omitempty"`
@@ -308,21 +308,21 @@ type Object struct {
 }
 
 // String returns the kind and the name of the object.
-func (o Object) String() string { return o.Kind + " " + o.Name }
+func (o ObjectRef) String() string { return o.Kind + " " + o.Name }
 
 // Same reports whether both are the same object, possibly for different webhooks.
-func (o Object) Same(other Object) bool {
+func (o ObjectRef) Same(other ObjectRef) bool {
 	return o.Namespace == other.Namespace && o.Group == other.Group && o.Resource == other.Resource && o.Name == other.Name
 }
 
 // path returns the API path of the object.
-func (o Object) path() string {
+func (o ObjectRef) path() string {
 	return Path(target.Form{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace, o.Name)
 }
 
 // Finding is an object that has drifted, is denied, or cannot be checked.
 type Finding struct {
-	Object
+	ObjectRef
 	// Target is its name in the contract.
 	Target string `json:"target"`
 	State  State  `json:"state"`
@@ -360,12 +360,12 @@ func ReadObject(raw []byte, form target.Form) (object []byte, name string, err e
 
 // check computes the webhook's response to an update of an object without changes. The state is empty if the object is
 // up to date; selected is false if no rule concerns it. known lists the versions of the profiles.
-func check(ctx context.Context, e Engine, known []string, of Object, current []byte) (f Finding, selected bool, err error) {
+func check(ctx context.Context, e Engine, known []string, of ObjectRef, current []byte) (f Finding, selected bool, err error) {
 	parsed, err := document.Parse(current)
 	if err != nil {
 		return f, false, fmt.Errorf("%s: %w", of, err)
 	}
-	f = Finding{Object: of, Mark: annotation.Marks(parsed, of.Set)}
+	f = Finding{ObjectRef: of, Mark: annotation.Marks(parsed, of.Set)}
 	result, err := e.Admit(ctx, mutation.Request{
 		Set: of.Set, Provider: of.Provider, Garden: of.Garden, Operation: "UPDATE", Namespace: of.Namespace, Name: of.Name, Group: of.Group,
 		Version: of.Version, Kind: of.Kind, Object: current, OldObject: current,

@@ -64,7 +64,7 @@ func (s *Streak) String() string {
 
 // Touch waits for the rate limit, touches an object and checks the result. If it cannot touch the object, the outcome
 // is Failed, with the error. If the context ends, it returns its error without an outcome.
-func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
+func (t *Toucher) Touch(ctx context.Context, o ObjectRef) (Outcome, error) {
 	if err := t.Limiter.Wait(ctx); err != nil {
 		return "", cmp.Or(ctx.Err(), err)
 	}

@@ -404,8 +404,8 @@ func (l LookupRequest) Read(object map[string]any) (*Found, error) {
 // identifier. Labels and annotations are maps, lookups.x.labels[?"a"], and the checksum is a string. Missing objects of
 // optional lookups, and missing keys and paths, are unset: lookups.?cloudprovider.?region.orValue("").
 type Lookups struct {
-	object  *expression.Object
-	lookups map[string]*expression.Object
+	object  *expression.ObjectType
+	lookups map[string]*expression.ObjectType
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -413,21 +413,21 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // NewLookups declares the variable for these requests, and fields of any type for other lookups with unknown content.
 // It fails if a name is not an identifier, or occurs twice.
 func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
-	l := &Lookups{lookups: map[string]*expression.Object{}}
+	l := &Lookups{lookups: map[string]*expression.ObjectType{}}
 	fields := map[string]*cel.Type{}
-	var nested []*expression.Object
+	var nested []*expression.ObjectType
 	for _, r := range requests {
 		if _, double := fields[r.Name]; double || !identifier.MatchString(r.Name) {
 			return nil, fmt.Errorf("declaring lookup %q: its name is not an identifier or is taken", r.Name)
 		}
-		o := expression.NewObject("graft.Lookups."+r.Name, r.members())
+		o := expression.NewObjectType("graft.Lookups."+r.Name, r.members())
 		l.lookups[r.Name], fields[r.Name] = o, o.Type()
 		nested = append(nested, o)
 	}
 	for _, name := range unknown {
 		fields[name] = cel.DynType
 	}
-	l.object = expression.NewObject("graft.Lookups", fields, nested...)
+	l.object = expression.NewObjectType("graft.Lookups", fields, nested...)
 	return l, nil
 }
 

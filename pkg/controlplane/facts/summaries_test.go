@@ -20,8 +20,8 @@ import (
 // TestSummaries checks that summaries.go describes exactly the existing variables and fields.
 func TestSummaries(t *testing.T) {
 	var declared []string
-	var add func(o *expression.Object)
-	add = func(o *expression.Object) {
+	var add func(o *expression.ObjectType)
+	add = func(o *expression.ObjectType) {
 		for _, field := range o.Fields() {
 			declared = append(declared, o.Name()+"."+field)
 		}
@@ -44,7 +44,7 @@ func TestSummaries(t *testing.T) {
 // TestWorkerFields checks that expressions can read every field of Gardener's worker pools.
 func TestWorkerFields(t *testing.T) {
 	for _, test := range []struct {
-		object  *expression.Object
+		object  *expression.ObjectType
 		of      reflect.Type
 		renamed map[string][]string
 	}{

@@ -55,17 +55,17 @@ type field[T any] struct {
 
 // objectKind is the type of a variable with its fields.
 type objectKind[T any] struct {
-	object *expression.Object
+	object *expression.ObjectType
 	fields []field[T]
 }
 
 // newKind declares a type and the summaries of its fields.
-func newKind[T any](name string, nested []*expression.Object, fields ...field[T]) objectKind[T] {
+func newKind[T any](name string, nested []*expression.ObjectType, fields ...field[T]) objectKind[T] {
 	kinds := make(map[string]*cel.Type, len(fields))
 	for _, f := range fields {
 		kinds[f.name], summaries[name+"."+f.name] = f.kind, f.summary
 	}
-	return objectKind[T]{expression.NewObject(name, kinds, nested...), fields}
+	return objectKind[T]{expression.NewObjectType(name, kinds, nested...), fields}
 }
 
 // value returns the value of a variable.
@@ -196,7 +196,7 @@ func wholeWorker(name, summary string, path ...string) field[workerOf] {
 	return whole(name, summary, func(w workerOf) any { return w.shoot.inWorker(w.index, path) })
 }
 
-var workerType = newKind("graft.Worker", []*expression.Object{volumeType.object, taintType.object},
+var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.object, taintType.object},
 	text("name", "its name", func(w workerOf) string { return w.Name }),
 	version("the version of its kubelets; that of the shoot by default", func(w workerOf) string { return w.Kubernetes.Version }),
 	text("machineType", "the type of its machines", func(w workerOf) string { return w.Machine.Type }),
@@ -255,7 +255,7 @@ type shootOf struct {
 	workers []ref.Val
 }
 
-var shootType = newKind("graft.Shoot", []*expression.Object{networkingType.object, workerType.object},
+var shootType = newKind("graft.Shoot", []*expression.ObjectType{networkingType.object, workerType.object},
 	text("name", "its name in the garden", func(s shootOf) string { return s.Metadata.Name }),
 	text("namespace", "its namespace in the garden", func(s shootOf) string { return s.Metadata.Namespace }),
 	text("uid", "its UID in the garden", func(s shootOf) string { return s.Metadata.UID }),

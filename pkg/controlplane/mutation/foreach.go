@@ -67,7 +67,7 @@ type items struct {
 	scope.Computed
 
 	// record is the type of an item with key and value. It is nil for items of a list and for unknown types.
-	record *expression.Object
+	record *expression.ObjectType
 }
 
 // computedName is a key or a scalar in the arguments of a rule with forEach that depends on the item. Expressions that
@@ -138,7 +138,7 @@ func (i *items) declare() (expression.Variable, string) {
 		if value.Kind() == types.StructKind {
 			value = cel.DynType
 		}
-		i.record = expression.NewObject("graft.Item", map[string]*cel.Type{"key": cel.StringType, "value": value})
+		i.record = expression.NewObjectType("graft.Item", map[string]*cel.Type{"key": cel.StringType, "value": value})
 		declared = expression.Variable{Name: scope.ItemName, Object: i.record}
 	default:
 		return declared, "must be a list or a mapping, is " + cel.FormatCELType(result)

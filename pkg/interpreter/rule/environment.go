@@ -38,10 +38,10 @@ func splitVersion(text string) (group, version string, ok bool) {
 
 // The object types of expressions. Kubernetes objects themselves are untyped: use has() and ?. to test fields.
 var (
-	kindType = expression.NewObject("graft.Kind", map[string]*cel.Type{
+	kindType = expression.NewObjectType("graft.Kind", map[string]*cel.Type{
 		"group": cel.StringType, "version": cel.StringType, "kind": cel.StringType,
 	})
-	memberType = expression.NewObject("graft.Member", map[string]*cel.Type{
+	memberType = expression.NewObjectType("graft.Member", map[string]*cel.Type{
 		"cluster": cel.StringType, "status": cel.DynType, "applied": cel.BoolType, "message": cel.StringType, "health": cel.StringType,
 	})
 )

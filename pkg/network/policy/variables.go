@@ -39,14 +39,14 @@ type requestObject struct {
 }
 
 // objectOf declares an object with the fields of a struct, in lower case.
-func objectOf[T any](name string) *expression.Object {
+func objectOf[T any](name string) *expression.ObjectType {
 	fields := map[string]*cel.Type{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		fields[strings.ToLower(field.Name)] = map[reflect.Kind]*cel.Type{
 			reflect.String: cel.StringType, reflect.Slice: cel.ListType(cel.StringType), reflect.Map: cel.MapType(cel.StringType, cel.StringType),
 		}[field.Type.Kind()]
 	}
-	return expression.NewObject(name, fields)
+	return expression.NewObjectType(name, fields)
 }
 
 // fieldsOf returns the values of a struct for expressions. Empty texts and lists, and nil mappings, are not set.

@@ -56,7 +56,7 @@ type Scope struct {
 	lookupsType *facts.Lookups
 	Variables   []*variable
 	VariableOf  map[string]*variable
-	varType     *expression.Object
+	varType     *expression.ObjectType
 	images      *images // nil for a profile without
 	// Broken lists the values that could not be compiled.
 	Broken []source.Node
@@ -148,7 +148,7 @@ func (s *Scope) declareParameters(d *profile.Document) (expression.Variable, sou
 		}
 		fields[name], values[name] = typeOf(value), normal(value)
 	}
-	object := expression.NewObject("graft.Parameters", fields)
+	object := expression.NewObjectType("graft.Parameters", fields)
 	s.parameters = object.Value(values)
 	return expression.Variable{Name: ParametersName, Object: object}, findings
 }
@@ -325,7 +325,7 @@ func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 // compileVariables compiles the named variables, with those that have a type already declared. It leaves the
 // environment extended.
 func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type, names []string) source.Findings {
-	s.varType = expression.NewObject("graft.Variables", maps.Clone(types))
+	s.varType = expression.NewObjectType("graft.Variables", maps.Clone(types))
 	extended, err := s.Environment.Extend(unlessBroken(d, expression.Variable{Name: VariablesName, Object: s.varType}))
 	if err != nil {
 		return source.Findings{{Message: err.Error(), Rule: expression.WrongResult}}

@@ -230,10 +230,10 @@ func (c *compiler) tree(n source.Node, path string, in *expression.Environment) 
 
 // Types of an allocation in expressions. Empty fields are unset: has() is false, and they read as "" or 0.
 var (
-	holderObject = expression.NewObject("graft.Holder", map[string]*cel.Type{
+	holderObject = expression.NewObjectType("graft.Holder", map[string]*cel.Type{
 		"kind": cel.StringType, "namespace": cel.StringType, "name": cel.StringType, "uid": cel.StringType, "node": cel.StringType, "device": cel.StringType,
 	})
-	allocationObject = expression.NewObject("graft.Allocation", map[string]*cel.Type{
+	allocationObject = expression.NewObjectType("graft.Allocation", map[string]*cel.Type{
 		"id": cel.StringType, "owner": cel.StringType, "contract": cel.StringType, "pool": cel.StringType, "addresses": cel.ListType(cel.StringType),
 		"mac": cel.StringType, "vlan": cel.IntType, "node": cel.StringType, "parent": cel.StringType, "holder": holderObject.Type(),
 	}, holderObject)
