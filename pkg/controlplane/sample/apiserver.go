@@ -6,7 +6,6 @@ package sample
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"time"
 
@@ -30,17 +29,8 @@ import (
 // apiServer deploys the kube-apiserver with the values of gardenlet (pkg/gardenlet/operation/botanist/kubeapiserver.go
 // and pkg/component/shared/kubeapiserver.go, which would import the monitoring stack).
 func (p *plane) apiServer(ctx context.Context) error {
-	images, err := p.apiServerImages()
-	if err != nil {
-		return err
-	}
 	values := p.apiServerValues(p.manifest.Spec.Kubernetes.KubeAPIServer)
-	values.Images = images
-	deployer := kubeapiserver.New(clientSet{client: p.client}, p.namespace, p.secrets, values)
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the kube-apiserver: %w", err)
-	}
-	return nil
+	return kubeapiserver.New(clientSet{client: p.client}, p.namespace, p.secrets, values).Deploy(ctx)
 }
 
 func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) kubeapiserver.Values {
@@ -64,11 +54,16 @@ func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) k
 		DefaultUnreachableTolerationSeconds: config.DefaultUnreachableTolerationSeconds,
 		EventTTL:                            config.EventTTL,
 		ExternalHostname:                    hostname,
-		IsWorkerless:                        p.Workerless,
-		NamePrefix:                          p.prefix,
-		OIDC:                                config.OIDCConfig,
-		PriorityClassName:                   v1beta1constants.PriorityClassNameShootControlPlane500,
-		RuntimeConfig:                       config.RuntimeConfig,
+		Images: kubeapiserver.Images{
+			EnvoyProxy:    p.images[imagevector.ContainerImageNameEnvoyProxy],
+			KubeAPIServer: p.images[imagevector.ContainerImageNameKubeApiserver],
+			VPNClient:     p.images[imagevector.ContainerImageNameVpnClient],
+		},
+		IsWorkerless:      p.Workerless,
+		NamePrefix:        p.prefix,
+		OIDC:              config.OIDCConfig,
+		PriorityClassName: v1beta1constants.PriorityClassNameShootControlPlane500,
+		RuntimeConfig:     config.RuntimeConfig,
 		ServerCertificate: kubeapiserver.ServerCertificateConfig{
 			ExtraIPAddresses: []net.IP{net.ParseIP(p.network.inShoot)}, ExtraDNSNames: []string{p.namespace, p.domain(), hostname},
 		},
@@ -82,19 +77,6 @@ func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) k
 		p.gardenize(&values)
 	}
 	return values
-}
-
-func (p *plane) apiServerImages() (kubeapiserver.Images, error) {
-	var images kubeapiserver.Images
-	var err error
-	if images.KubeAPIServer, err = p.image(imagevector.ContainerImageNameKubeApiserver); err != nil {
-		return images, err
-	}
-	if images.VPNClient, err = p.image(imagevector.ContainerImageNameVpnClient); err != nil {
-		return images, err
-	}
-	images.EnvoyProxy, err = p.image(imagevector.ContainerImageNameEnvoyProxy)
-	return images, err
 }
 
 func (p *plane) apiServerAutoscaling() kubeapiserver.AutoscalingConfig {
@@ -142,13 +124,9 @@ func (p *plane) authorizationWebhooks() []kubeapiserver.AuthorizationWebhook {
 
 // apiServerService deploys the Service, of type ClusterIP since the API server is exposed by SNI.
 func (p *plane) apiServerService(ctx context.Context) error {
-	deployer := kubeapiserverexposure.NewService(logr.Discard(), p.client, p.namespace,
+	return kubeapiserverexposure.NewService(logr.Discard(), p.client, p.namespace,
 		&kubeapiserverexposure.ServiceValues{NamePrefix: p.prefix, RuntimeKubernetesVersion: p.runtimeVersion},
-		func() client.ObjectKey { return client.ObjectKey{} }, nil, nil, nil)
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the service of the kube-apiserver: %w", err)
-	}
-	return nil
+		func() client.ObjectKey { return client.ObjectKey{} }, nil, nil, nil).Deploy(ctx)
 }
 
 // admissionPlugins returns the enabled and the disabled plugins of the Shoot. gardenlet always enables NodeRestriction.

@@ -34,12 +34,9 @@ import (
 
 // controllerManager deploys the kube-controller-manager (pkg/gardenlet/operation/botanist/kubecontrollermanager.go).
 func (p *plane) controllerManager(ctx context.Context) error {
-	image, err := p.image(imagevector.ContainerImageNameKubeControllerManager)
-	if err != nil {
-		return err
-	}
 	values := kubecontrollermanager.Values{
-		RuntimeVersion: p.runtimeVersion, TargetVersion: p.targetVersion, Image: image,
+		RuntimeVersion: p.runtimeVersion, TargetVersion: p.targetVersion,
+		Image:             p.images[imagevector.ContainerImageNameKubeControllerManager],
 		Config:            p.manifest.Spec.Kubernetes.KubeControllerManager,
 		PriorityClassName: v1beta1constants.PriorityClassNameShootControlPlane300,
 		NamePrefix:        p.prefix, IsWorkerless: p.Workerless,
@@ -54,34 +51,20 @@ func (p *plane) controllerManager(ctx context.Context) error {
 	if !p.Workerless {
 		deployer.SetPodNetworks(ranges(p.network.pods))
 	}
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the kube-controller-manager: %w", err)
-	}
-	return nil
+	return deployer.Deploy(ctx)
 }
 
 // scheduler deploys the kube-scheduler (pkg/gardenlet/operation/botanist/kubescheduler.go).
 func (p *plane) scheduler(ctx context.Context) error {
-	image, err := p.image(imagevector.ContainerImageNameKubeScheduler)
-	if err != nil {
-		return err
-	}
-	deployer := kubescheduler.New(p.client, p.namespace, p.secrets, image, p.replicas(1), p.manifest.Spec.Kubernetes.KubeScheduler)
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the kube-scheduler: %w", err)
-	}
-	return nil
+	return kubescheduler.New(p.client, p.namespace, p.secrets, p.images[imagevector.ContainerImageNameKubeScheduler], p.replicas(1),
+		p.manifest.Spec.Kubernetes.KubeScheduler).Deploy(ctx)
 }
 
 // clusterAutoscaler deploys the cluster-autoscaler with one machine deployment a zone, as a Worker resource reports
 // them (pkg/gardenlet/operation/botanist/clusterautoscaler.go).
 func (p *plane) clusterAutoscaler(ctx context.Context) error {
-	image, err := p.image(imagevector.ContainerImageNameClusterAutoscaler)
-	if err != nil {
-		return err
-	}
 	workers := p.manifest.Spec.Provider.Workers
-	deployer := clusterautoscaler.New(p.client, p.namespace, p.secrets, image, p.replicas(1),
+	deployer := clusterautoscaler.New(p.client, p.namespace, p.secrets, p.images[imagevector.ContainerImageNameClusterAutoscaler], p.replicas(1),
 		p.manifest.Spec.Kubernetes.ClusterAutoscaler, workers, p.runtimeVersion)
 	deployer.SetNamespaceUID(uid)
 	var machines []extensionsv1alpha1.MachineDeployment
@@ -94,44 +77,30 @@ func (p *plane) clusterAutoscaler(ctx context.Context) error {
 	}
 	deployer.SetMachineDeployments(machines)
 	deployer.SetMaxNodesTotal(p.network.maxNodes)
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the cluster-autoscaler: %w", err)
-	}
-	return nil
+	return deployer.Deploy(ctx)
 }
 
 // machineControllerManager deploys the machine-controller-manager without the sidecar of a provider, which is for
 // webhooks to add (pkg/gardenlet/operation/botanist/machinecontrollermanager.go).
 func (p *plane) machineControllerManager(ctx context.Context) error {
-	image, err := p.image(imagevector.ContainerImageNameMachineControllerManager)
-	if err != nil {
-		return err
-	}
-	deployer := machinecontrollermanager.New(p.client, p.namespace, p.secrets, machinecontrollermanager.Values{Image: image})
+	deployer := machinecontrollermanager.New(p.client, p.namespace, p.secrets, machinecontrollermanager.Values{
+		Image: p.images[imagevector.ContainerImageNameMachineControllerManager],
+	})
 	deployer.SetReplicas(p.replicas(1))
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the machine-controller-manager: %w", err)
-	}
-	return nil
+	return deployer.Deploy(ctx)
 }
 
 // vpnSeedServer deploys the VPN server, a StatefulSet when it is highly available and a Deployment otherwise
 // (pkg/gardenlet/operation/botanist/vpnseedserver.go).
 func (p *plane) vpnSeedServer(ctx context.Context) error {
-	proxy, err := p.image(imagevector.ContainerImageNameEnvoyProxy)
-	if err != nil {
-		return err
-	}
-	server, err := p.image(imagevector.ContainerImageNameVpnServer)
-	if err != nil {
-		return err
-	}
 	replicas := p.replicas(1)
 	if p.HighAvailability {
 		replicas = p.replicas(vpnseedserver.HighAvailabilityReplicaCount)
 	}
-	deployer := vpnseedserver.New(p.client, p.namespace, p.secrets, func() string { return "istio-ingress" }, vpnseedserver.Values{
-		ImageAPIServerProxy: proxy, ImageVPNSeedServer: server, KubeAPIServerHost: ptr.To("api." + p.domain()),
+	return vpnseedserver.New(p.client, p.namespace, p.secrets, func() string { return "istio-ingress" }, vpnseedserver.Values{
+		ImageAPIServerProxy: p.images[imagevector.ContainerImageNameEnvoyProxy],
+		ImageVPNSeedServer:  p.images[imagevector.ContainerImageNameVpnServer],
+		KubeAPIServerHost:   ptr.To("api." + p.domain()),
 		Network: vpnseedserver.NetworkValues{
 			IPFamilies: p.network.families,
 			PodCIDRs:   ranges(p.network.pods), ServiceCIDRs: ranges(p.network.services), NodeCIDRs: ranges(p.network.nodes),
@@ -139,11 +108,7 @@ func (p *plane) vpnSeedServer(ctx context.Context) error {
 		SeedPodNetwork: seedPods, Replicas: replicas, HighAvailabilityEnabled: p.HighAvailability,
 		HighAvailabilityNumberOfSeedServers:  vpnseedserver.HighAvailabilityReplicaCount,
 		HighAvailabilityNumberOfShootClients: vpnseedserver.HighAvailabilityReplicaCount,
-	})
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the vpn-seed-server: %w", err)
-	}
-	return nil
+	}).Deploy(ctx)
 }
 
 // etcds deploys the Etcd resources of etcd-druid (pkg/gardenlet/operation/botanist/etcd.go). Only the main one has a
@@ -174,7 +139,7 @@ func (p *plane) etcds(ctx context.Context) error {
 			v.PriorityClassName = v1beta1constants.PriorityClassNameGardenSystem500
 		}
 		if err := etcd.New(logr.Discard(), p.client, p.namespace, p.secrets, v).Deploy(ctx); err != nil {
-			return fmt.Errorf("deploying etcd %s: %w", v.Role, err)
+			return fmt.Errorf("%s: %w", v.Role, err)
 		}
 	}
 	return nil
@@ -213,11 +178,7 @@ func (p *plane) operatingSystemConfigs(ctx context.Context) error {
 			ValitailEnabled: true, ValiIngressHostName: "v-" + p.domain(),
 		},
 	}
-	deployer := operatingsystemconfig.New(logr.Discard(), p.client, p.secrets, values, 0, 0, 0)
-	if err := deployer.Deploy(ctx); err != nil {
-		return fmt.Errorf("deploying the operating system configs: %w", err)
-	}
-	return nil
+	return operatingsystemconfig.New(logr.Discard(), p.client, p.secrets, values, 0, 0, 0).Deploy(ctx)
 }
 
 func (p *plane) nodeImages() (map[string]*imagevectorutils.Image, error) {
@@ -252,7 +213,7 @@ func VirtualGarden(ctx context.Context, o Options) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.run(ctx, []func(context.Context) error{p.etcds, p.apiServerService, p.apiServer, p.controllerManager})
+	return p.run(ctx, p.serverSteps())
 }
 
 // gardenNamespace carries no label of a provider: Gardener puts none there.

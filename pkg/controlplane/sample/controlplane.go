@@ -37,11 +37,28 @@ func ControlPlane(ctx context.Context, o Options) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := []func(context.Context) error{p.etcds, p.apiServerService, p.apiServer, p.controllerManager}
+	steps := p.serverSteps()
 	if !o.Workerless {
-		steps = append(steps, p.scheduler, p.clusterAutoscaler, p.machineControllerManager, p.vpnSeedServer, p.operatingSystemConfigs)
+		steps = append(steps,
+			step{"kube-scheduler", p.scheduler}, step{"cluster-autoscaler", p.clusterAutoscaler},
+			step{"machine-controller-manager", p.machineControllerManager}, step{"vpn-seed-server", p.vpnSeedServer},
+			step{"OperatingSystemConfigs", p.operatingSystemConfigs})
 	}
 	return p.run(ctx, steps)
+}
+
+// step deploys one component.
+type step struct {
+	name   string
+	deploy func(context.Context) error
+}
+
+// serverSteps returns the steps for the components that every control plane has.
+func (p *plane) serverSteps() []step {
+	return []step{
+		{"etcds", p.etcds}, {"Service of the kube-apiserver", p.apiServerService}, {"kube-apiserver", p.apiServer},
+		{"kube-controller-manager", p.controllerManager},
+	}
 }
 
 // plane holds the data that the components of one control plane share, like gardenlet's Botanist.
@@ -54,6 +71,7 @@ type plane struct {
 	runtimeVersion *semver.Version
 	targetVersion  *semver.Version
 	network        networks
+	images         map[string]string // references by the names of the images
 	client         *recorder
 	secrets        *secrets
 }
@@ -70,6 +88,10 @@ func newPlane(o Options, prefix, namespace string, shoot *gardencorev1beta1.Shoo
 	if prefix != "" {
 		ns = gardenNamespace()
 	}
+	images, err := images(target)
+	if err != nil {
+		return nil, err
+	}
 	recorder, err := newRecorder(ns)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the namespace: %w", err)
@@ -77,18 +99,18 @@ func newPlane(o Options, prefix, namespace string, shoot *gardencorev1beta1.Shoo
 	return &plane{
 		Options: o, prefix: prefix, namespace: namespace, manifest: shoot,
 		runtimeVersion: semver.MustParse(seedVersion), targetVersion: target,
-		network: o.networks(), client: recorder, secrets: newSecrets(namespace),
+		network: o.networks(), images: images, client: recorder, secrets: newSecrets(namespace),
 	}, nil
 }
 
 // run deploys the components in order and returns the objects that they wrote.
-func (p *plane) run(ctx context.Context, steps []func(context.Context) error) ([]Object, error) {
+func (p *plane) run(ctx context.Context, steps []step) ([]Object, error) {
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := step(ctx); err != nil {
-			return nil, err
+		if err := step.deploy(ctx); err != nil {
+			return nil, fmt.Errorf("deploying the %s: %w", step.name, err)
 		}
 	}
 	var objects []Object
@@ -118,14 +140,22 @@ func isWorkload(o client.Object) bool {
 	return false
 }
 
-// image finds an image as gardenlet does, by the versions of the seed and of the shoot.
-func (p *plane) image(name string) (string, error) {
-	image, err := imagevector.Containers().FindImage(name,
-		imagevectorutils.RuntimeVersion(p.runtimeVersion.String()), imagevectorutils.TargetVersion(p.targetVersion.String()))
+// images finds the images of the components as gardenlet does, by the versions of the seed and of the shoot.
+func images(target *semver.Version) (map[string]string, error) {
+	found, err := imagevectorutils.FindImages(imagevector.Containers(), []string{
+		imagevector.ContainerImageNameKubeApiserver, imagevector.ContainerImageNameKubeControllerManager,
+		imagevector.ContainerImageNameKubeScheduler, imagevector.ContainerImageNameClusterAutoscaler,
+		imagevector.ContainerImageNameMachineControllerManager, imagevector.ContainerImageNameEnvoyProxy,
+		imagevector.ContainerImageNameVpnClient, imagevector.ContainerImageNameVpnServer,
+	}, imagevectorutils.RuntimeVersion(seedVersion), imagevectorutils.TargetVersion(target.String()))
 	if err != nil {
-		return "", fmt.Errorf("finding image %q: %w", name, err)
+		return nil, fmt.Errorf("finding the images of the control plane: %w", err)
 	}
-	return image.String(), nil
+	references := make(map[string]string, len(found))
+	for name, image := range found {
+		references[name] = image.String()
+	}
+	return references, nil
 }
 
 // replicas returns n, or 0 for a hibernated shoot.
