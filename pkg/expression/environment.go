@@ -477,7 +477,9 @@ func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
 
 // Sized returns an environment that knows the sizes of variables or fields.
 func (e *Environment) Sized(sizes Sizes) *Environment {
-	return &Environment{env: e.env, types: e.types, variables: e.variables, elsewhere: e.elsewhere, sizes: sizes}
+	sized := *e
+	sized.sizes = sizes
+	return &sized
 }
 
 // Without returns an environment without these variables. The values describe where they exist, for the error of an
@@ -534,7 +536,8 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 	if err != nil {
 		return nil, fmt.Errorf("building the CEL environment: %w", err)
 	}
-	return &Environment{env: env, types: provider, variables: variables}, nil
+	written := sync.OnceValues(func() (*cel.Env, error) { return env.Extend(cel.EnableMacroCallTracking()) })
+	return &Environment{env: env, types: provider, variables: variables, written: written}, nil
 }
 
 // baseEnvironment holds the language and its functions, without variables. It takes milliseconds to build and never

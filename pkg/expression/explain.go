@@ -31,13 +31,6 @@ func (p *program) shell() *program {
 	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment, costly: p.costly}
 }
 
-// written returns an environment that keeps the macros in compiled expressions. It is created on first use, because
-// only explanations need it.
-func (e *Environment) written() (*cel.Env, error) {
-	e.once.Do(func() { e.macros, e.macrosError = e.env.Extend(cel.EnableMacroCallTracking()) })
-	return e.macros, e.macrosError
-}
-
 // diagnose converts CEL's issues to findings with their own positions and with suggestions for unknown names.
 func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.Findings {
 	var (

@@ -204,81 +204,97 @@ func (t *Template) Certain() []string {
 	return slices.Compact(all)
 }
 
-// compileParts compiles the expression once more, so that it can be written part by part as it was: with its macros.
-func (p *program) compileParts() (*node, error) {
-	env, err := p.environment.written()
-	if err != nil {
-		return nil, fmt.Errorf("explaining the expression: %w", err)
-	}
-	compiled, issues := env.Compile(p.expressionText())
-	if issues.Err() != nil {
-		return nil, fmt.Errorf("explaining the expression: %w", issues.Err())
-	}
-	whole := p.shell()
-	whole.ast = compiled
-	c := partsCompiler{whole: whole, env: env, native: compiled.NativeRep()}
-	root, err := c.node(c.native.Expr())
-	if err != nil {
-		return nil, fmt.Errorf("explaining the expression: %w", err)
-	}
-	return root, nil
-}
-
-type partsCompiler struct {
+// partExplainer evaluates the parts of an expression as it was written: with its macros. Each part has its own program,
+// because CEL's record of an evaluation is unreliable: it stores the value found by a computed index under the key's own
+// id.
+type partExplainer struct {
+	ctx    context.Context
+	vars   interpreter.Activation
 	whole  *program
 	env    *cel.Env
 	native *ast.AST
 }
 
-// node compiles a part and those below it.
-func (c *partsCompiler) node(e ast.Expr) (*node, error) {
-	text, err := c.text(e)
+// explainTerms evaluates a program with its parts. It compiles the expression once more, to keep its macros.
+func (p *program) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
+	env, err := p.environment.written()
 	if err != nil {
-		return nil, err
+		return Term{}, fmt.Errorf("explaining the expression: %w", err)
 	}
-	p := c.whole.shell()
-	p.result = c.native.GetType(e.ID())
-	p.references = p.environment.inspect(e)
-	part := ast.NewCheckedAST(ast.NewAST(e, c.native.SourceInfo()), c.native.TypeMap(), c.native.ReferenceMap())
-	if p.run, err = planProgram(p, c.env, part); err != nil {
-		return nil, err
+	compiled, issues := env.Compile(p.expressionText())
+	if issues.Err() != nil {
+		return Term{}, fmt.Errorf("explaining the expression: %w", issues.Err())
 	}
-	n := &node{text: text, position: startOfNode(c.whole, e), program: p}
-	for _, inner := range c.below(e, n) {
-		below, err := c.node(inner)
-		if err != nil {
-			return nil, err
+	whole := p.shell()
+	whole.ast = compiled
+	x := partExplainer{ctx: ctx, vars: vars, whole: whole, env: env, native: compiled.NativeRep()}
+	term, err := x.evaluate(x.native.Expr())
+	if err != nil {
+		return Term{}, fmt.Errorf("explaining the expression: %w", err)
+	}
+	return term, nil
+}
+
+// evaluate computes a part and then those below it, as far as the evaluation of the whole had to.
+func (x *partExplainer) evaluate(e ast.Expr) (Term, error) {
+	term, err := x.term(e)
+	if err != nil {
+		return term, err
+	}
+	p := x.whole.shell()
+	p.result, p.references = x.native.GetType(e.ID()), term.References
+	part := ast.NewCheckedAST(ast.NewAST(e, x.native.SourceInfo()), x.native.TypeMap(), x.native.ReferenceMap())
+	if p.run, err = planProgram(p, x.env, part); err != nil {
+		return term, err
+	}
+	term.Value, term.Failed = p.evaluate(x.ctx, x.vars)
+	function := ""
+	if e.Kind() == ast.CallKind {
+		function = e.AsCall().FunctionName()
+	}
+	decisive, decided := absorbing(function), false
+	for i, part := range x.below(e, function, term.Text) {
+		var inner Term
+		if decided || function == operators.Conditional && i > 0 && term.Terms[0].Value != types.Bool(i == 1) {
+			inner, err = x.term(part)
+			inner.Skipped = true
+		} else {
+			inner, err = x.evaluate(part)
+			decided = decisive != nil && inner.Value == decisive
 		}
-		n.below = append(n.below, below)
+		if err != nil {
+			return term, err
+		}
+		term.Terms = append(term.Terms, inner)
 	}
-	return n, nil
+	return term, nil
+}
+
+// term describes a part without its value.
+func (x *partExplainer) term(e ast.Expr) (Term, error) {
+	text, err := x.text(e)
+	return Term{Text: text, Position: startOfNode(x.whole, e), References: x.whole.environment.inspect(e)}, err
 }
 
 // text returns a part as CEL writes it, in one line.
-func (c *partsCompiler) text(e ast.Expr) (string, error) {
-	return parser.Unparse(e, c.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+func (x *partExplainer) text(e ast.Expr) (string, error) {
+	return parser.Unparse(e, x.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
 }
 
-// below returns the operands of && || ! and ?:, and describes how they determine the value. Of any other part it returns
-// the variables in it with their fields, keys and constant defaults.
-func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
-	if e.Kind() == ast.CallKind {
-		switch call := e.AsCall(); call.FunctionName() {
-		case operators.LogicalAnd, operators.LogicalOr:
-			n.absorbing = absorbing(call.FunctionName())
-			return joined(e, call.FunctionName())
-		case operators.Conditional:
-			n.branches = true
-			return call.Args()
-		case operators.LogicalNot:
-			return call.Args()
-		}
+// below returns the operands of && || ! and ?:. Of any other part it returns the variables in it with their fields, keys
+// and constant defaults, each text once.
+func (x *partExplainer) below(e ast.Expr, function, text string) []ast.Expr {
+	switch function {
+	case operators.LogicalAnd, operators.LogicalOr:
+		return joined(e, function)
+	case operators.Conditional, operators.LogicalNot:
+		return e.AsCall().Args()
 	}
-	i := inspector{variables: c.whole.environment.variables}
+	i := inspector{variables: x.whole.environment.variables}
 	i.visit(e)
-	seen := map[string]bool{n.text: true}
+	seen := map[string]bool{text: true}
 	return slices.DeleteFunc(i.found, func(reference ast.Expr) bool {
-		text, err := c.text(reference)
+		text, err := x.text(reference)
 		double := err == nil && seen[text]
 		seen[text] = true
 		return double
@@ -341,51 +357,6 @@ func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (
 		term.Value = nil
 	}
 	return term, nil
-}
-
-// explainTerms evaluates a program with its parts.
-func (p *program) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
-	root, err := p.compileParts()
-	if err != nil {
-		return Term{}, err
-	}
-	return root.evaluate(ctx, vars), nil
-}
-
-// evaluate computes the part and then those below it, as far as the evaluation of the whole had to.
-func (n *node) evaluate(ctx context.Context, vars interpreter.Activation) Term {
-	term := n.term()
-	term.Value, term.Failed = n.program.evaluate(ctx, vars)
-	if term.Failed != nil {
-		term.Value = nil
-	}
-	decided := false
-	for i, below := range n.below {
-		if decided || n.branches && i > 0 && !n.takes(term.Terms[0], i) {
-			term.Terms = append(term.Terms, below.skipped())
-			continue
-		}
-		inner := below.evaluate(ctx, vars)
-		term.Terms = append(term.Terms, inner)
-		decided = n.absorbing != nil && inner.Value == n.absorbing
-	}
-	return term
-}
-
-// takes reports whether the condition of a ?: selects the given branch.
-func (n *node) takes(condition Term, branch int) bool {
-	return condition.Value == types.Bool(branch == 1)
-}
-
-func (n *node) term() Term {
-	return Term{Text: n.text, Position: n.position, References: n.program.references}
-}
-
-// skipped returns the part as not evaluated, without the parts below it.
-func (n *node) skipped() Term {
-	term := n.term()
-	term.Skipped = true
-	return term
 }
 
 // With returns the text with each expression replaced by a sample, for checks of texts before their values are known.

@@ -6,7 +6,6 @@ package expression
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -45,19 +44,6 @@ type Template struct {
 type part struct {
 	literal string
 	program *program
-}
-
-// node is a part of an expression in explanations. It has its own program, because CEL's record of an evaluation is
-// unreliable: it stores the value found by a computed index under the key's own id.
-type node struct {
-	text     string
-	position source.Position
-	program  *program
-	below    []*node
-	// absorbing is the value of one part that determines the whole; branches means that the first part selects one of
-	// the other two.
-	absorbing ref.Val
-	branches  bool
 }
 
 // The rules of expressions.
@@ -145,10 +131,8 @@ type Environment struct {
 	// elsewhere are variables that expressions of other places see, and where that is.
 	elsewhere map[string]string
 
-	// The same with macros kept as they are written, for explanations.
-	once        sync.Once
-	macros      *cel.Env
-	macrosError error
+	// written returns the same environment with macros kept as they are written, for explanations.
+	written func() (*cel.Env, error)
 }
 
 // Limits of computed values. Sizes are in bytes: a text or bytes count their length plus itemSize, every other scalar,
