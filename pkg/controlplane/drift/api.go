@@ -9,64 +9,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Call is a request to the API server. Read and Touch are the only constructors, so that other packages cannot make
-// other requests.
-type Call struct {
-	path  string
-	query url.Values
-	touch bool
-}
-
-// Read returns a call that reads a path.
-func Read(path string, query url.Values) Call { return Call{path: path, query: query} }
-
-// Touch returns a call that sends an empty patch for the object at a path. kube-apiserver calls the webhooks for it and
-// stores their changes.
-func Touch(path string) Call { return Call{path: path, touch: true} }
-
-// Touches reports whether the call is a touch.
-func (c Call) Touches() bool { return c.touch }
-
-// Verb returns the HTTP method.
-func (c Call) Verb() string {
-	if c.touch {
-		return http.MethodPatch
-	}
-	return http.MethodGet
-}
-
-// Path returns the path of the call, relative to the address of kube-apiserver.
-func (c Call) Path() string { return c.path }
-
-// Query returns the query of the call. For a touch it sets the field manager, which appears in managedFields.
-func (c Call) Query() url.Values {
-	if c.touch {
-		return url.Values{"fieldManager": {"graft-drift"}}
-	}
-	return c.query
-}
-
-// Body returns the media type and the content of the request, or empty strings.
-func (c Call) Body() (media, content string) {
-	if c.touch {
-		return "application/merge-patch+json", "{}"
-	}
-	return "", ""
-}
-
-// API is the API server. Errors of its answers are *apierrors.StatusError. The error of an answer that exceeds the size
-// limit wraps ErrTooLarge.
+// API is the API server, which can only be read and touched. Errors of its answers are *apierrors.StatusError. The error
+// of an answer that exceeds the size limit wraps ErrTooLarge.
 type API interface {
-	Call(ctx context.Context, c Call) ([]byte, error)
+	// Read returns the answer for a path, relative to the address of kube-apiserver.
+	Read(ctx context.Context, path string, query url.Values) ([]byte, error)
+	// Touch sends TouchRequest for the object at a path, and returns the object.
+	Touch(ctx context.Context, path string) ([]byte, error)
+}
+
+// TouchRequest returns an empty patch for the object at a path. kube-apiserver calls the webhooks for it and stores their
+// changes.
+func TouchRequest(client rest.Interface, path string) *rest.Request {
+	return client.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", "graft-drift").Body([]byte("{}"))
 }
 
 // ErrTooLarge means that an answer exceeds the size limit.
@@ -122,7 +87,7 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 		query.Set("labelSelector", labels)
 	}
 	for range mostPages {
-		raw, err := api.Call(ctx, Read(path, query))
+		raw, err := api.Read(ctx, path, query)
 		if errors.Is(err, ErrTooLarge) && limit > 1 {
 			limit /= 2
 			query.Set("limit", strconv.Itoa(limit))
@@ -155,5 +120,5 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 
 // Get reads one object of a form. The namespace is empty for cluster-scoped objects.
 func Get(ctx context.Context, api API, f target.Form, namespace, name string) ([]byte, error) {
-	return api.Call(ctx, Read(Path(f, namespace, name), nil))
+	return api.Read(ctx, Path(f, namespace, name), nil)
 }

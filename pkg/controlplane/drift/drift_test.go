@@ -89,7 +89,7 @@ func TestStates(t *testing.T) {
 			if got, _, _ = s.find(e); !cmp.Equal(append([]string{}, c.after...), got) {
 				t.Errorf("unexpected findings after the touch: %v", got)
 			}
-			want := []string{"PATCH /api/v1/namespaces/shoot/configmaps/cloud-a?fieldManager=graft-drift application/merge-patch+json {}"}
+			want := []string{"touch /api/v1/namespaces/shoot/configmaps/cloud-a"}
 			if diff := cmp.Diff(want, s.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
@@ -110,8 +110,8 @@ func TestTouchesWithoutFix(t *testing.T) {
 		{"other profiles in the webhook", func(s *seed) { s.webhook = compile(t, gold) }, drift.Stays, ""},
 		{"the object is deleted", func(s *seed) { delete(s.objects, "/api/v1/namespaces/shoot/configmaps/cloud-a") }, drift.Gone, ""},
 		{"the touch is refused", func(s *seed) {
-			s.fail = func(c drift.Call) error {
-				if c.Touches() {
+			s.fail = func(c call) error {
+				if c.touch {
 					return answer(http.StatusForbidden)
 				}
 				return nil
@@ -143,8 +143,8 @@ func TestSummary(t *testing.T) {
 	s.shoot("shoot-d", `"graft.provider.extensions.gardener.cloud/opt-out":"tonight"`)
 	s.configMap("shoot-d", "cloud-a", "")
 	s.put("/api/v1/namespaces/shoot-a/configmaps/cloud-b", `{"metadata":{"name":"cloud-b","deletionTimestamp":"2026-01-01T00:00:00Z"}}`)
-	s.fail = func(c drift.Call) error {
-		if strings.Contains(c.Path(), "shoot-b/") {
+	s.fail = func(c call) error {
+		if strings.Contains(c.path, "shoot-b/") {
 			return answer(http.StatusForbidden)
 		}
 		return nil
@@ -221,8 +221,8 @@ func TestListsAreReadInPages(t *testing.T) {
 		s.configMap("shoot", fmt.Sprintf("cloud-%03d", i), "")
 	}
 	forgotten := 2
-	s.fail = func(c drift.Call) error {
-		if strings.Contains(c.Query().Get("continue"), "cloud-04") && forgotten > 0 {
+	s.fail = func(c call) error {
+		if strings.Contains(c.query.Get("continue"), "cloud-04") && forgotten > 0 {
 			forgotten--
 			return answer(http.StatusGone)
 		}

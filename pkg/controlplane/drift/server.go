@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -22,21 +23,28 @@ type Server struct {
 	MostBytes int64
 }
 
-// Call implements API. The message of an error names objects but contains no content of them, except for messages of
-// webhooks.
-func (s Server) Call(ctx context.Context, c Call) ([]byte, error) {
-	ctx, end := context.WithTimeout(ctx, s.Timeout)
-	defer end()
-	request := s.Client.Verb(c.Verb()).AbsPath(c.Path()).MaxRetries(0)
-	for name, values := range c.Query() {
+// Read implements API.
+func (s Server) Read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	request := s.Client.Get().AbsPath(path)
+	for name, values := range query {
 		for _, value := range values {
 			request.Param(name, value)
 		}
 	}
-	if media, content := c.Body(); media != "" {
-		request.SetHeader("Content-Type", media).Body([]byte(content))
-	}
-	body, err := request.Stream(ctx)
+	return s.send(ctx, request)
+}
+
+// Touch implements API.
+func (s Server) Touch(ctx context.Context, path string) ([]byte, error) {
+	return s.send(ctx, TouchRequest(s.Client, path))
+}
+
+// send returns the answer to a request. The message of an error names objects but contains no content of them, except
+// for messages of webhooks.
+func (s Server) send(ctx context.Context, request *rest.Request) ([]byte, error) {
+	ctx, end := context.WithTimeout(ctx, s.Timeout)
+	defer end()
+	body, err := request.MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("asking the API server: %w", cmp.Or(ctx.Err(), err))
 	}

@@ -60,16 +60,15 @@ func TestServer(t *testing.T) {
 			_, _ = fmt.Fprintf(w, "%s %s %s %s", r.Method, r.RequestURI, r.Header.Get("Content-Type"), body)
 		}
 	})
-	for want, call := range map[string]drift.Call{
-		"GET /cluster/api/x?a=b  ": drift.Read("/api/x", url.Values{"a": {"b"}}),
-		"PATCH /cluster/api/x?fieldManager=graft-drift application/merge-patch+json {}": drift.Touch("/api/x"),
-	} {
-		if got, err := s.Call(t.Context(), call); err != nil || string(got) != want {
-			t.Errorf("%s, %v", got, err)
-		}
+	if got, err := s.Read(t.Context(), "/api/x", url.Values{"a": {"b"}}); err != nil || string(got) != "GET /cluster/api/x?a=b  " {
+		t.Errorf("%s, %v", got, err)
+	}
+	const touch = "PATCH /cluster/api/x?fieldManager=graft-drift application/merge-patch+json {}"
+	if got, err := s.Touch(t.Context(), "/api/x"); err != nil || string(got) != touch {
+		t.Errorf("%s, %v", got, err)
 	}
 	for path, want := range map[string]int32{"/api/said": 403, "/api/unsaid": 502} {
-		_, err := s.Call(t.Context(), drift.Read(path, nil))
+		_, err := s.Read(t.Context(), path, nil)
 		var answer apierrors.APIStatus
 		if !errors.As(err, &answer) || answer.Status().Code != want || want == 403 && err.Error() != "asking the API server: no" {
 			t.Errorf("%s: %v", path, err)
@@ -77,7 +76,7 @@ func TestServer(t *testing.T) {
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := s.Call(ended, drift.Read("/api/x", nil)); !errors.Is(err, context.Canceled) {
+	if _, err := s.Read(ended, "/api/x", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("want the error of the context, got %v", err)
 	}
 }
@@ -94,7 +93,7 @@ func TestServerHangs(t *testing.T) {
 				<-r.Context().Done()
 			})
 			s.Timeout = 20 * time.Millisecond
-			if _, err := s.Call(t.Context(), drift.Read("/api/x", nil)); !errors.Is(err, context.DeadlineExceeded) || t.Context().Err() != nil {
+			if _, err := s.Read(t.Context(), "/api/x", nil); !errors.Is(err, context.DeadlineExceeded) || t.Context().Err() != nil {
 				t.Errorf("want a deadline error, got %v", err)
 			}
 		})
@@ -111,10 +110,10 @@ func TestServerBounds(t *testing.T) {
 		}
 	})
 	s.MostBytes = 4
-	if got, err := s.Call(t.Context(), drift.Read("/api/small", nil)); string(got) != "1234" || err != nil {
+	if got, err := s.Read(t.Context(), "/api/small", nil); string(got) != "1234" || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := s.Call(t.Context(), drift.Read("/api/large", nil)); got != nil || !errors.Is(err, drift.ErrTooLarge) {
+	if got, err := s.Read(t.Context(), "/api/large", nil); got != nil || !errors.Is(err, drift.ErrTooLarge) {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -128,10 +127,10 @@ func TestSmallerPages(t *testing.T) {
 		s.configMap("shoot", fmt.Sprintf("cloud-%02d", i), "")
 	}
 	fits := 3
-	s.fail = func(c drift.Call) error {
+	s.fail = func(c call) error {
 		var limit int
-		if strings.HasSuffix(c.Path(), "/configmaps") {
-			_, _ = fmt.Sscan(c.Query().Get("limit"), &limit)
+		if strings.HasSuffix(c.path, "/configmaps") {
+			_, _ = fmt.Sscan(c.query.Get("limit"), &limit)
 		}
 		if limit > fits {
 			return drift.ErrTooLarge
@@ -155,12 +154,12 @@ type endless struct {
 	pages int
 }
 
-func (e *endless) Call(ctx context.Context, c drift.Call) ([]byte, error) {
-	if strings.HasSuffix(c.Path(), "/configmaps") {
+func (e *endless) Read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	if strings.HasSuffix(path, "/configmaps") {
 		e.pages++
 		return []byte(`{"metadata":{"continue":"more"},"items":[]}`), nil
 	}
-	return e.seed.Call(ctx, c)
+	return e.seed.Read(ctx, path, query)
 }
 
 // TestEndlessListIsAbandoned checks that an endless list is abandoned.

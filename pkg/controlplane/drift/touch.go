@@ -68,7 +68,7 @@ func (t *Toucher) Touch(ctx context.Context, o ObjectRef) (Outcome, error) {
 	if err := t.Limiter.Wait(ctx); err != nil {
 		return "", cmp.Or(ctx.Err(), err)
 	}
-	raw, err := t.API.Call(ctx, Touch(o.path()))
+	raw, err := t.API.Touch(ctx, o.path())
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

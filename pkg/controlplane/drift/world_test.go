@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,10 +68,17 @@ type seed struct {
 	// webhook computes patches; nil means that there is no webhook.
 	webhook drift.Engine
 	// fail is called before each call and may return an error; nil means no failures.
-	fail func(c drift.Call) error
+	fail func(c call) error
 	// largest is the largest requested page, and calls are all calls except reads.
 	largest int
 	calls   []string
+}
+
+// call is a read, or a touch.
+type call struct {
+	path  string
+	query url.Values
+	touch bool
 }
 
 func newSeed(t *testing.T) *seed { return &seed{t: t, objects: map[string]string{}} }
@@ -114,8 +122,17 @@ func (s *seed) admit(e drift.Engine, path string) error {
 	return nil
 }
 
-// Call implements drift.API.
-func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
+// Read implements drift.API.
+func (s *seed) Read(_ context.Context, path string, query url.Values) ([]byte, error) {
+	return s.answer(call{path: path, query: query})
+}
+
+// Touch implements drift.API.
+func (s *seed) Touch(_ context.Context, path string) ([]byte, error) {
+	return s.answer(call{path: path, touch: true})
+}
+
+func (s *seed) answer(c call) ([]byte, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.fail != nil {
@@ -123,37 +140,36 @@ func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
 			return nil, err
 		}
 	}
-	raw, there := s.objects[c.Path()]
+	raw, there := s.objects[c.path]
 	switch {
-	case c.Touches():
-		media, content := c.Body()
-		s.calls = append(s.calls, c.Verb()+" "+c.Path()+"?"+c.Query().Encode()+" "+media+" "+content)
+	case c.touch:
+		s.calls = append(s.calls, "touch "+c.path)
 		if !there {
 			return nil, answer(http.StatusNotFound)
 		}
 		if s.webhook != nil {
-			if err := s.admit(s.webhook, c.Path()); err != nil {
+			if err := s.admit(s.webhook, c.path); err != nil {
 				return nil, err
 			}
 		}
-		return []byte(s.objects[c.Path()]), nil
+		return []byte(s.objects[c.path]), nil
 	case there:
 		return []byte(raw), nil
-	case !c.Query().Has("limit"):
+	case !c.query.Has("limit"):
 		return nil, answer(http.StatusNotFound)
 	}
 	return s.list(c)
 }
 
 // list returns a page.
-func (s *seed) list(c drift.Call) ([]byte, error) {
-	limit, _ := strconv.Atoi(c.Query().Get("limit"))
+func (s *seed) list(c call) ([]byte, error) {
+	limit, _ := strconv.Atoi(c.query.Get("limit"))
 	s.largest = max(s.largest, limit)
 	var items []json.RawMessage
 	next := ""
 	for _, path := range s.paths {
-		name, is := strings.CutPrefix(path, c.Path()+"/")
-		if !is || strings.Contains(name, "/") || path <= c.Query().Get("continue") {
+		name, is := strings.CutPrefix(path, c.path+"/")
+		if !is || strings.Contains(name, "/") || path <= c.query.Get("continue") {
 			continue
 		}
 		if len(items) == limit {

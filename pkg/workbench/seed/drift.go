@@ -36,11 +36,15 @@ var (
 	_ facts.Source = (*Engine)(nil)
 )
 
-// Call implements drift.API. It is the only way to write: a drift.Call is either a read or a patch that changes
-// nothing. It fails with an *apierrors.StatusError if the API server rejects the call.
-func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
-	media, content := c.Body()
-	return s.do(ctx, c.Verb(), c.Path(), c.Query(), media, []byte(content))
+// Read implements drift.API. It fails with an *apierrors.StatusError if the API server rejects the request.
+func (s *Seed) Read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return s.do(ctx, http.MethodGet, path, query, "", nil)
+}
+
+// Touch implements drift.API. It is the only way to write. It fails with an *apierrors.StatusError if the API server
+// rejects the request.
+func (s *Seed) Touch(ctx context.Context, path string) ([]byte, error) {
+	return s.send(ctx, http.MethodPatch, path, drift.TouchRequest(s.client, path))
 }
 
 // Engine computes the results of the webhook of a seed with the profiles of the program, and is their source of facts and

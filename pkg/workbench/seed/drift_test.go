@@ -16,7 +16,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
 
@@ -38,13 +37,14 @@ func TestCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, call := range []drift.Call{{}, drift.Read("/api/v1/namespaces", url.Values{"limit": {"1"}}), drift.Touch("/api/v1/namespaces/a")} {
-		if _, err := connected.Call(t.Context(), call); err != nil {
-			t.Error(err)
-		}
+	if _, err := connected.Read(t.Context(), "/api/v1/namespaces", url.Values{"limit": {"1"}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := connected.Touch(t.Context(), "/api/v1/namespaces/a"); err != nil {
+		t.Error(err)
 	}
 	want := []string{
-		`GET / "" ""`, `GET /api/v1/namespaces?limit=1 "" ""`,
+		`GET /api/v1/namespaces?limit=1 "" ""`,
 		`PATCH /api/v1/namespaces/a?fieldManager=graft-drift "application/merge-patch+json" "{}"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -285,7 +285,7 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 func (l *lookups) namespaced(ctx context.Context, form target.Form) bool {
 	path := strings.TrimSuffix(drift.Path(form, "", ""), "/"+form.Resource)
 	var known metav1.APIResourceList
-	if raw, err := l.seed.Call(ctx, drift.Read(path, nil)); err != nil || json.Unmarshal(raw, &known) != nil {
+	if raw, err := l.seed.Read(ctx, path, nil); err != nil || json.Unmarshal(raw, &known) != nil {
 		return true
 	}
 	return !slices.ContainsFunc(known.APIResources, func(r metav1.APIResource) bool { return r.Name == form.Resource && !r.Namespaced })

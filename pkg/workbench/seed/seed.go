@@ -85,7 +85,7 @@ func (s *Seed) Host() string { return s.host }
 // do sends a request and returns the response's body. An unsuccessful response is an *apierrors.StatusError; its
 // message names objects but never contains their content, except for messages of webhooks.
 func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, media string, body []byte) ([]byte, error) {
-	request := s.client.Verb(verb).AbsPath(path).MaxRetries(retries)
+	request := s.client.Verb(verb).AbsPath(path)
 	for name, values := range query {
 		for _, value := range values {
 			request.Param(name, value)
@@ -94,9 +94,14 @@ func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, medi
 	if media != "" {
 		request.SetHeader("Content-Type", media).Body(body)
 	}
+	return s.send(ctx, verb, path, request)
+}
+
+// send returns the answer to a request; the verb and the path are for errors.
+func (s *Seed) send(ctx context.Context, verb, path string, request *rest.Request) ([]byte, error) {
 	bounded, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
-	result := request.Do(bounded)
+	result := request.MaxRetries(retries).Do(bounded)
 	err := cmp.Or(ctx.Err(), result.Error())
 	if apierrors.IsUnexpectedServerError(err) {
 		return nil, fmt.Errorf("%s %s: %w", verb, path, err) // the response does not name its subject

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -47,15 +48,20 @@ type seed struct {
 	touches int
 }
 
-func (s *seed) Call(_ context.Context, c drift.Call) ([]byte, error) {
+func (s *seed) Touch(context.Context, string) ([]byte, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.touches++
+	return nil, s.fail
+}
+
+func (s *seed) Read(_ context.Context, path string, _ url.Values) ([]byte, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
 	case s.fail != nil:
 		return nil, s.fail
-	case c.Touches():
-		s.touches++
-	case strings.HasSuffix(c.Path(), "/namespaces"):
+	case strings.HasSuffix(path, "/namespaces"):
 		return []byte(`{"items":[{"metadata":{"name":"shoot","labels":{"shoot.gardener.cloud/provider":"acme"}}}]}`), nil
 	}
 	var items []string
