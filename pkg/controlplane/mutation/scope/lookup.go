@@ -5,9 +5,11 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,8 +28,9 @@ type Lookup struct {
 	Request facts.LookupRequest
 	// Name and namespace are nil when they are constant.
 	Name, Namespace *expression.Template
-	// At is the position of the name.
-	At source.Position
+	// written is the name in the profile, and At its position.
+	written source.Text
+	At      source.Position
 	// Shown is the name of the object in messages.
 	Shown string
 	// Profile is the profile that declares the lookup.
@@ -47,54 +50,28 @@ type LookupError struct {
 // errUnnamed means that the computed name of an object is empty.
 var errUnnamed = fmt.Errorf("its name is empty: %w", facts.ErrNotFound)
 
-// declarable reports whether expressions can use the lookup by name and whether it names exactly one object.
-func declarable(name string, l v1alpha1.Lookup) bool {
-	objects := 0
-	for _, given := range []bool{
-		l.Secret.Value != "", l.ConfigMap.Value != "", l.Infrastructure.Value != "", l.BackupBucket.Value != "", l.Object != nil,
-	} {
-		if given {
-			objects++
-		}
-	}
-	return objects == 1 && source.IsIdentifier(name)
+// namedObject is an object that a lookup names.
+type namedObject struct {
+	name     source.Text
+	kind     schema.GroupVersionKind
+	resource string
+	scope    facts.LookupScope
 }
 
-func requestOf(name string, l v1alpha1.Lookup) facts.LookupRequest {
-	r := facts.LookupRequest{
-		Name: name, Keys: l.Keys, Fields: make(map[string]facts.Path, len(l.Paths)), Labels: l.Labels, Annotations: l.Annotations,
-		Checksum: l.Checksum, Optional: l.Optional, Scope: facts.ScopeNamespaced,
+// objectsOf returns the objects that a lookup names: one if it is valid.
+func objectsOf(l v1alpha1.Lookup) []namedObject {
+	named := slices.DeleteFunc([]namedObject{
+		{l.Secret, facts.Secret, "secrets", facts.ScopeNamespaced},
+		{l.ConfigMap, facts.ConfigMap, "configmaps", facts.ScopeNamespaced},
+		{l.Infrastructure, facts.Infrastructure, "infrastructures", facts.ScopeNamespaced},
+		{l.BackupBucket, facts.BackupBucket, "backupbuckets", facts.ScopeCluster},
+	}, func(o namedObject) bool { return o.name.Value == "" })
+	if o := l.Object; o != nil {
+		kind := schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		named = append(named, namedObject{o.Name, kind, cmp.Or(o.Resource, plural.Resource), facts.ScopeUnknown})
 	}
-	switch {
-	case l.Secret.Value != "":
-		r.GroupVersionKind, r.Resource = facts.Secret, "secrets"
-	case l.ConfigMap.Value != "":
-		r.GroupVersionKind, r.Resource = facts.ConfigMap, "configmaps"
-	case l.Infrastructure.Value != "":
-		r.GroupVersionKind, r.Resource = facts.Infrastructure, "infrastructures"
-	case l.BackupBucket.Value != "":
-		r.GroupVersionKind, r.Resource, r.Scope = facts.BackupBucket, "backupbuckets", facts.ScopeCluster
-	default:
-		r.GroupVersionKind, r.Resource, r.Scope = schema.FromAPIVersionAndKind(l.Object.APIVersion, l.Object.Kind), l.Object.Resource, facts.ScopeUnknown
-		if r.Resource == "" {
-			plural, _ := meta.UnsafeGuessKindToResource(r.GroupVersionKind)
-			r.Resource = plural.Resource
-		}
-	}
-	return r
-}
-
-// objectNameOf returns the name, as written, of the object that the lookup reads.
-func objectNameOf(l v1alpha1.Lookup) source.Text {
-	if l.Object != nil {
-		return l.Object.Name
-	}
-	for _, name := range []source.Text{l.Secret, l.ConfigMap, l.Infrastructure} {
-		if name.Value != "" {
-			return name
-		}
-	}
-	return l.BackupBucket
+	return named
 }
 
 // checkName rejects names that would change the path in the API, even if the kind allows them.

@@ -199,13 +199,19 @@ func (s *Scope) declareLookups(d *profile.Document) source.Findings {
 	)
 	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
 		declared := d.Lookups[name]
-		if !declarable(name, declared) {
+		objects := objectsOf(declared)
+		if len(objects) != 1 || !source.IsIdentifier(name) {
 			// It has a finding already, and its type is unknown.
 			unknown = append(unknown, name)
 			s.Broken = append(s.Broken, NodeAt(d.Node, LookupsName, name))
 			continue
 		}
-		request := requestOf(name, declared)
+		object := objects[0]
+		request := facts.LookupRequest{
+			Name: name, GroupVersionKind: object.kind, Resource: object.resource, Scope: object.scope, Keys: declared.Keys,
+			Fields: make(map[string]facts.Path, len(declared.Paths)), Labels: declared.Labels, Annotations: declared.Annotations,
+			Checksum: declared.Checksum, Optional: declared.Optional,
+		}
 		for _, field := range slices.Sorted(maps.Keys(declared.Paths)) {
 			parsed, err := facts.ParsePath(declared.Paths[field])
 			if err != nil {
@@ -214,9 +220,9 @@ func (s *Scope) declareLookups(d *profile.Document) source.Findings {
 			request.Fields[field] = parsed
 		}
 		requests = append(requests, request)
-		object := objectNameOf(declared)
 		s.Lookups = append(s.Lookups, &Lookup{
-			Request: request, Profile: s.Profile, At: object.At.Position(), Shown: object.Value, Skip: declared.Missing == v1alpha1.MissingSkip,
+			Request: request, Profile: s.Profile, written: object.name, At: object.name.At.Position(), Shown: object.name.Value,
+			Skip: declared.Missing == v1alpha1.MissingSkip,
 		})
 	}
 	var err error
@@ -229,11 +235,11 @@ func (s *Scope) nameLookups(d *profile.Document) source.Findings {
 	var findings source.Findings
 	for _, l := range s.Lookups {
 		declared, path := d.Lookups[l.Request.Name], "lookups."+l.Request.Name
-		if objectNameOf(declared).Value == "" {
+		if l.written.Value == "" {
 			continue // a finding reports it already
 		}
 		var problems source.Findings
-		if l.Name, l.Request.ObjectName, problems = s.lookupName(objectNameOf(declared), path); len(problems) > 0 {
+		if l.Name, l.Request.ObjectName, problems = s.lookupName(l.written, path); len(problems) > 0 {
 			findings = append(findings, problems...)
 			s.Broken = append(s.Broken, NodeAt(d.Node, LookupsName, l.Request.Name))
 			continue
