@@ -41,8 +41,7 @@ func (c *profileCompiler) dead(r *mutation.Rule, from v1alpha1.Rule) source.Find
 		return source.Findings{from.When.Finding(path, "is always false: the rule never applies").Of(source.NeverApplies)}
 	}
 	if r.When.Constant() {
-		finding := from.When.Finding(path, "is always true; leave it out").Of(source.AlwaysTrue).Warn()
-		c.all.warnings = append(c.all.warnings, finding)
+		c.warn(source.AlwaysTrue, from.When, path, "is always true; leave it out")
 		return nil
 	}
 	views := viewsOfVersions(c, r.Target)
@@ -232,8 +231,7 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	switch {
 	case entry.Objects != nil:
 	case len(entry.Rules) == 0:
-		finding := entry.At.Finding(at+"."+entry.Target, "has no rules; leave it out").Of(NoEffect).Warn()
-		c.all.warnings = append(c.all.warnings, finding)
+		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no rules; leave it out")
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:
 		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: current versions of Gardener do not allow changes of the Service of the kube-apiserver")
 	}

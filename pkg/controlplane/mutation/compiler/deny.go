@@ -92,22 +92,24 @@ func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path strin
 		Value: message, At: d.Message.At, Path: path + ".message",
 		Apply: func(*target.Object, operation.Resolved) error { return errors.New("a denied object is not changed") },
 	}}
-	findings = append(findings, c.checkMessageSecrets(compiled, d.Message.At)...)
+	findings = append(findings, c.checkSecrets(compiled, message.References(), d.Message.At, path+".message", "the message")...)
 	return compiled, append(findings, c.dead(compiled, from)...)
 }
 
-// checkMessageSecrets reports a message that contains a value from a Secret, because messages appear in responses,
-// Events and logs.
-func (c *profileCompiler) checkMessageSecrets(r *mutation.Rule, message source.Node) source.Findings {
-	references, path := r.Writes[0].Value.References(), r.Writes[0].Path
-	const text = "the message must not come from a Secret, as this one does from "
-	if secrets := c.scope.SecretsIn(references); len(secrets) > 0 {
-		return source.Findings{message.Finding(path, text+"the lookup %s", secrets[0].Request.Name).Of(SecretInName)}
+// checkSecrets finds a text of a rule that contains a value from a Secret, because it appears in responses, Events, logs,
+// plans or metrics. The references are those of the text; what is its subject in the message.
+func (c *profileCompiler) checkSecrets(r *mutation.Rule, references []string, at source.Node, path, what string) source.Findings {
+	var findings source.Findings
+	add := func(from string) {
+		findings = append(findings, at.Finding(path, "%s must not come from a Secret, as this one does from %s", what, from).Of(SecretInName))
+	}
+	for _, lookup := range c.scope.SecretsIn(references) {
+		add("the lookup " + lookup.Request.Name)
 	}
 	if c.scope.ReadsSecret(r.Target, references) {
-		return source.Findings{message.Finding(path, text+"the object").Of(SecretInName)}
+		add("the object")
 	}
-	return nil
+	return findings
 }
 
 // checkDenials reports denials that lack a field, have a duplicate name, or are for a target without rules.

@@ -325,7 +325,7 @@ func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) sou
 	return append(findings, mutation.CheckKeep(compiled)...)
 }
 
-// checkNameSecrets finds names that are computed from a Secret: messages, plans and metrics contain names.
+// checkNameSecrets finds names that are computed from a Secret.
 func (c *profileCompiler) checkNameSecrets(r *mutation.Rule) source.Findings {
 	var findings source.Findings
 	for _, name := range r.ForEach.Names {
@@ -333,13 +333,7 @@ func (c *profileCompiler) checkNameSecrets(r *mutation.Rule) source.Findings {
 		if scope.UsesItem(references) {
 			references = append(references, r.ForEach.Items.References()...)
 		}
-		for _, lookup := range c.scope.SecretsIn(references) {
-			findings = append(findings, name.Node.Finding(name.Path, "a name must not come from a Secret, as this one does from the lookup %s",
-				lookup.Request.Name).Of(SecretInName))
-		}
-		if c.scope.ReadsSecret(r.Target, references) {
-			findings = append(findings, name.Node.Finding(name.Path, "a name must not come from a Secret, as this one does from the object").Of(SecretInName))
-		}
+		findings = append(findings, c.checkSecrets(r, references, name.Node, name.Path, "a name")...)
 	}
 	return findings
 }

@@ -379,37 +379,24 @@ func (c *versionCheck) without(holds func(kubeflags.Minor) bool) []kubeflags.Min
 	return slices.DeleteFunc(slices.Clone(c.versions), holds)
 }
 
-// join formats bounds as a constraint. A lower bound after an upper one begins another range.
-func join(bounds []string) string {
-	var out strings.Builder
-	for i, bound := range bounds {
-		switch {
-		case i > 0 && strings.HasPrefix(bound, ">"):
-			out.WriteString(" || ")
-		case i > 0:
-			out.WriteString(", ")
-		}
-		out.WriteString(bound)
-	}
-	return out.String()
-}
-
 // narrow returns a condition that limits the rule to the versions for which a predicate is true.
 func (c *versionCheck) narrow(holds func(kubeflags.Minor) bool) string {
 	all := kubeflags.Versions()
 	if !slices.ContainsFunc(all, holds) {
 		return ""
 	}
-	var bounds []string
-	for i, m := range all {
-		switch before := i > 0 && holds(all[i-1]); {
-		case holds(m) && !before && i > 0:
-			bounds = append(bounds, ">= "+m.String())
+	var ranges []string
+	for i, m := range all[1:] {
+		switch before := holds(all[i]); {
+		case holds(m) && !before:
+			ranges = append(ranges, ">= "+m.String())
+		case !holds(m) && before && ranges != nil:
+			ranges[len(ranges)-1] += ", < " + m.String()
 		case !holds(m) && before:
-			bounds = append(bounds, "< "+m.String())
+			ranges = append(ranges, "< "+m.String())
 		}
 	}
-	return fmt.Sprintf("; restrict the rule to versions with when: ${ %s.kubernetes.satisfies(%q) }", c.variable, join(bounds))
+	return fmt.Sprintf("; restrict the rule to versions with when: ${ %s.kubernetes.satisfies(%q) }", c.variable, strings.Join(ranges, " || "))
 }
 
 func (c *versionCheck) refuse(rule source.Rule, write *operation.Write, format string, arguments ...any) {
