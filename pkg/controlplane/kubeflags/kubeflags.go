@@ -192,33 +192,33 @@ func (s GateState) String() string {
 
 // Gate returns the history of a feature gate of a component. It returns false if no version in the table has it.
 func Gate(component, name string) (GateHistory, bool) {
-	line, ok := load().gate(component, name)
-	if !ok {
-		return nil, false
-	}
-	history := GateHistory{}
-	for i, word := range strings.Fields(line) {
-		if word != absent {
-			history[load().Versions[i]] = parseState(word)
-		}
-	}
-	return history, true
+	history, ok := gates()[component][name]
+	return history, ok
 }
 
-// Gates returns the gates that a component knows in a version, sorted.
-func Gates(component string, m Minor) []string {
-	var names []string
-	t := load()
-	index := slices.Index(t.Versions, m)
-	for _, owner := range []string{every, component} {
-		for name, line := range t.Gates[owner] {
-			if words := strings.Fields(line); index >= 0 && words[index] != absent {
-				names = append(names, name)
+// gates decodes the histories of the gates of each component once.
+var gates = sync.OnceValue(func() map[string]map[string]GateHistory {
+	t, all := load(), map[string]map[string]GateHistory{}
+	for component := range t.Flags {
+		all[component] = map[string]GateHistory{}
+		for _, owner := range []string{every, component} {
+			for name, line := range t.Gates[owner] {
+				history := GateHistory{}
+				for i, word := range strings.Fields(line) {
+					if word != absent {
+						history[t.Versions[i]] = parseState(word)
+					}
+				}
+				all[component][name] = history
 			}
 		}
 	}
-	slices.Sort(names)
-	return names
+	return all
+})
+
+// Gates returns the gates that a component knows in a version, sorted.
+func Gates(component string, m Minor) []string {
+	return names(gates()[component], m)
 }
 
 // absent is the word for a version without the gate.
@@ -367,14 +367,6 @@ type FlagRow struct {
 
 // every is the component name for gates of all components.
 const every = "*"
-
-func (t *Table) gate(component, name string) (string, bool) {
-	if line, ok := t.Gates[component][name]; ok {
-		return line, true
-	}
-	line, ok := t.Gates[every][name]
-	return line, ok && t.Flags[component] != nil
-}
 
 //go:embed table.json
 var encoded []byte
