@@ -50,7 +50,7 @@ func (x *Expression) Bool(ctx context.Context, vars interpreter.Activation) (boo
 	}
 	result, ok := value.(types.Bool)
 	if !ok {
-		return false, x.program.failed("a condition must be bool, is " + value.Type().TypeName())
+		return false, x.program.failed("a condition must be bool, is "+value.Type().TypeName(), nil)
 	}
 	return bool(result), nil
 }
@@ -264,19 +264,20 @@ func (p *program) charge(ctx context.Context, size int) error {
 		return nil
 	}
 	err := Charge(ctx, size)
-	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+	switch ctxErr := ctx.Err(); {
+	case err == nil:
+		return nil
+	case ctxErr != nil:
 		return p.interrupted(ctxErr)
+	default:
+		return p.failed(err.Error(), err)
 	}
-	if err != nil {
-		return p.exceeds(err)
-	}
-	return nil
 }
 
 func (p *program) textOf(value ref.Val) (string, error) {
 	text, err := Text(value)
 	if err != nil {
-		return "", p.failed(err.Error())
+		return "", p.failed(err.Error(), nil)
 	}
 	return text, nil
 }

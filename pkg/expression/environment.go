@@ -284,9 +284,6 @@ type scanError struct {
 	message string
 }
 
-// Error implements error. The message does not contain the offset.
-func (e *scanError) Error() string { return e.message }
-
 // scan splits a template. `${` begins an expression and `$${` is a literal `${`; a `$` before anything else is itself.
 func scan(text string) ([]piece, *scanError) {
 	var (

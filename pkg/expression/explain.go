@@ -465,16 +465,13 @@ func findingOf(err error) source.Findings {
 	return source.Findings{{Message: err.Error(), Rule: FailingConstant}}
 }
 
-func (p *program) failed(message string) error {
-	return &EvaluationError{Position: p.origin.position(p.offset), Message: message}
-}
-
-func (p *program) exceeds(limit error) error {
-	return &EvaluationError{Position: p.origin.position(p.offset), Message: limit.Error(), err: limit}
+// failed returns an error of the whole expression; the cause may be nil.
+func (p *program) failed(message string, cause error) error {
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: message, err: cause}
 }
 
 func (p *program) interrupted(err error) error {
-	return &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation was interrupted: " + err.Error(), err: err}
+	return p.failed("the evaluation was interrupted: "+err.Error(), err)
 }
 
 // explain returns an error of CEL with a position and without values.

@@ -309,7 +309,7 @@ func (c limitedCall) estimate(values []ref.Val) (int, error) {
 	switch {
 	case quadratic[function]:
 		return 0, quadraticCost(values)
-	case parsing[function] && slices.ContainsFunc(values, func(v ref.Val) bool { return lengthOf([]ref.Val{v}) > maximumParsed }):
+	case parsing[function] && slices.ContainsFunc(values, func(v ref.Val) bool { return lengthOf(v) > maximumParsed }):
 		return 0, errTooLong
 	case slices.Contains(matching, function) && isComputed(c.Args()[1]):
 		if err := checkPattern(values[1]); err != nil {
@@ -322,9 +322,12 @@ func (c limitedCall) estimate(values []ref.Val) (int, error) {
 	case "replace":
 		return sizeOfReplaced(values), nil
 	case "split":
-		return size + itemSize*occurrences(values[0], values[1:]), nil
+		return size + itemSize*occurrences(values[0], values[1]), nil
 	case "join":
-		return size + lengthOf(values[1:])*int(values[0].(traits.Sizer).Size().(types.Int)), nil
+		if len(values) == 1 {
+			return size, nil // without a separator
+		}
+		return size + lengthOf(values[1])*int(values[0].(traits.Sizer).Size().(types.Int)), nil
 	case "lists.range":
 		n, _ := values[0].(types.Int)
 		return itemSize * int(min(n, maximumValue)), nil
@@ -350,13 +353,13 @@ func sizeOfThem(values []ref.Val) int {
 
 // sizeOfReplaced returns the size of a text after a replacement.
 func sizeOfReplaced(values []ref.Val) int {
-	n := occurrences(values[0], values[1:2])
+	n := occurrences(values[0], values[1])
 	if len(values) > 3 {
 		if most, ok := values[3].(types.Int); ok && most >= 0 {
 			n = min(n, int(min(most, math.MaxInt32)))
 		}
 	}
-	return itemSize + lengthOf(values[:1]) + n*max(0, lengthOf(values[2:3])-lengthOf(values[1:2]))
+	return itemSize + lengthOf(values[0]) + n*max(0, lengthOf(values[2])-lengthOf(values[1]))
 }
 
 // sizeOfQuery returns the size of the parameters of a URL: a list of values for each name.
@@ -404,24 +407,19 @@ func patternSize(pattern *syntax.Regexp) int {
 }
 
 // occurrences returns how often a text is found in another, and one more.
-func occurrences(in ref.Val, of []ref.Val) int {
+func occurrences(in, of ref.Val) int {
 	text, _ := in.(types.String)
-	if len(of) == 0 {
-		return len(text) + 1
-	}
-	found, _ := of[0].(types.String)
+	found, _ := of.(types.String)
 	return strings.Count(string(text), string(found)) + 1
 }
 
-// lengthOf returns the length of the first value if it is a text or bytes.
-func lengthOf(values []ref.Val) int {
-	if len(values) > 0 {
-		switch value := values[0].(type) {
-		case types.String:
-			return len(value)
-		case types.Bytes:
-			return len(value)
-		}
+// lengthOf returns the length of a text or of bytes; of another value 0.
+func lengthOf(value ref.Val) int {
+	switch value := value.(type) {
+	case types.String:
+		return len(value)
+	case types.Bytes:
+		return len(value)
 	}
 	return 0
 }
@@ -604,13 +602,13 @@ func (e estimator) CallCost(function, overload string, arguments []ref.Val, resu
 	case len(arguments) != 2:
 		return e.kubernetes.CallCost(function, overload, arguments, result)
 	case slices.Contains(comparing, function):
-		if size = min(lengthOf(arguments[:1]), lengthOf(arguments[1:])); size == 0 {
+		if size = min(lengthOf(arguments[0]), lengthOf(arguments[1])); size == 0 {
 			size = sizeOf(arguments[1], maximumValue) / itemSize * 10
 		}
 		factor = common.StringTraversalCostFactor
 	case function == operators.Add || function == "contains" || function == "startsWith" || function == "endsWith":
-		if size = lengthOf(arguments[1:]); function == operators.Add || function == "contains" {
-			size += lengthOf(arguments[:1])
+		if size = lengthOf(arguments[1]); function == operators.Add || function == "contains" {
+			size += lengthOf(arguments[0])
 		}
 		factor = common.StringTraversalCostFactor
 	default:

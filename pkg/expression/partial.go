@@ -20,12 +20,9 @@ import (
 func (p *Partial) With(variable, field string, value ref.Val) *Partial {
 	result := &Partial{environment: p.environment, programs: p.programs, known: map[string]Values{}, spent: p.spent}
 	maps.Copy(result.known, p.known)
-	fields := Values{field: value}
-	for name, value := range p.known[variable] {
-		if name != field {
-			fields[name] = value
-		}
-	}
+	fields := Values{}
+	maps.Copy(fields, p.known[variable])
+	fields[field] = value
 	result.known[variable] = fields
 	return result
 }

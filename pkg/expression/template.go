@@ -89,25 +89,16 @@ func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (r
 	case t.whole != nil:
 		return t.whole.evaluate(ctx, vars)
 	}
-	text, err := t.join(ctx, vars)
+	text, err := t.Escaped(ctx, vars, func(_, computed string) (string, error) { return computed, nil })
 	if err != nil {
 		return nil, err
 	}
 	return types.String(text), nil
 }
 
-func (t *Template) join(ctx context.Context, vars interpreter.Activation) (string, error) {
-	return t.write(ctx, vars, func(_ *program, _, computed string) (string, error) { return computed, nil })
-}
-
 // Escaped works like String, but escapes each computed part with escape, which also receives the text before it;
 // constant text stays unchanged. It also fails if escape does.
 func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
-	return t.write(ctx, vars, func(_ *program, before, computed string) (string, error) { return escape(before, computed) })
-}
-
-// write writes the parts of a text. put writes each computed part, and also receives the text before it.
-func (t *Template) write(ctx context.Context, vars interpreter.Activation, put func(p *program, before, computed string) (string, error)) (string, error) {
 	var text strings.Builder
 	for _, part := range t.parts {
 		if part.program == nil {
@@ -118,12 +109,12 @@ func (t *Template) write(ctx context.Context, vars interpreter.Activation, put f
 		if err != nil {
 			return "", err
 		}
-		escaped, err := put(part.program, text.String(), value)
+		escaped, err := escape(text.String(), value)
 		if err != nil {
-			return "", part.program.failed(err.Error())
+			return "", part.program.failed(err.Error(), nil)
 		}
 		if text.Len()+len(escaped) > maximumValue {
-			return "", part.program.exceeds(errTooLarge)
+			return "", part.program.failed(errTooLarge.Error(), errTooLarge)
 		}
 		text.WriteString(escaped)
 	}
@@ -169,10 +160,10 @@ func (t *Template) JSON(ctx context.Context, vars interpreter.Activation) ([]byt
 	}
 	raw, err := JSON(value)
 	if ExceedsLimit(err) {
-		return nil, t.whole.exceeds(err)
+		return nil, t.whole.failed(err.Error(), err)
 	}
 	if err != nil {
-		return nil, t.whole.failed(err.Error())
+		return nil, t.whole.failed(err.Error(), nil)
 	}
 	return raw, t.charge(ctx, len(raw))
 }
@@ -353,7 +344,7 @@ func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (
 		return term, err
 	}
 	if _, ok := term.Value.(types.Bool); !ok {
-		term.Failed = x.program.failed("a condition must be bool, is " + term.Value.Type().TypeName())
+		term.Failed = x.program.failed("a condition must be bool, is "+term.Value.Type().TypeName(), nil)
 		term.Value = nil
 	}
 	return term, nil
