@@ -324,10 +324,8 @@ func (c limitedCall) estimate(values []ref.Val) (int, error) {
 	case "split":
 		return size + itemSize*occurrences(values[0], values[1]), nil
 	case "join":
-		if len(values) == 1 {
-			return size, nil // without a separator
-		}
-		return size + lengthOf(values[1])*int(values[0].(traits.Sizer).Size().(types.Int)), nil
+		separator := values[len(values)-1] // the list itself, without a length, if there is none
+		return size + lengthOf(separator)*int(values[0].(traits.Sizer).Size().(types.Int)), nil
 	case "lists.range":
 		n, _ := values[0].(types.Int)
 		return itemSize * int(min(n, maximumValue)), nil
