@@ -216,6 +216,9 @@ func (n *Node) Is(s string) bool {
 	return n.Kind() == String && n.text.stringIs(n.at, s)
 }
 
+// Edited reports whether an edit was made below the value, even if others cancel it. Raw then makes a new text.
+func (n *Node) Edited() bool { return n != nil && n.edited }
+
 // Raw returns the JSON of the current value, which must not be modified; nil for an absent one.
 func (n *Node) Raw() []byte {
 	if n == nil {

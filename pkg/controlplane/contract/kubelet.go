@@ -5,8 +5,8 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -38,7 +38,7 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if kubeletFileOf(before) != nil && kubeletFileOf(after) == nil {
 		return broken(kubeletFile, "the file is missing")
 	}
-	now, twice := nodeFiles(after)
+	then, now, twice := nodeFiles(before, after)
 	if twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
@@ -46,7 +46,6 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	then, _ := nodeFiles(before)
 	was, err := readKubelet(then)
 	if err != nil {
 		// An unreadable command line cannot have been edited.
@@ -99,31 +98,81 @@ func realPath(name string) string {
 	return name
 }
 
-// nodeFiles returns the contents of all files that an OperatingSystemConfig has written to a node, by their paths: its
-// files, units and drop-ins. It also returns the first path of several files, or "".
-func nodeFiles(root *document.Node) (files map[string]*document.Node, twice string) {
-	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
-	files = make(map[string]*document.Node, len(written)+2*len(units))
-	add := func(name string, content *document.Node) {
-		name = realPath(name)
-		if _, ok := files[name]; ok && twice == "" {
-			twice = name
+// nodeFile is a file that an OperatingSystemConfig has written to a node: one of its files, a unit or a drop-in.
+type nodeFile struct {
+	path    string
+	content *document.Node
+	// unchanged is true if the OperatingSystemConfig has the same file before and after the edits. It is false for some
+	// unchanged files if others were moved.
+	unchanged bool
+
+	directory string
+	name      *document.Node
+}
+
+// nodeFiles returns the files before and after the edits, sorted by their paths; of several files with one path the
+// last one. It also returns a path of several files after the edits, or "".
+func nodeFiles(before, after *document.Node) (was, is []nodeFile, twice string) {
+	is = listFiles(after, nil)
+	was = listFiles(before, is)
+	is, twice = sortFiles(is)
+	was, twiceBefore := sortFiles(was)
+	if twiceBefore != "" {
+		// One of several files with one path can be unchanged and still take the place of another.
+		for _, files := range [][]nodeFile{was, is} {
+			for i := range files {
+				files[i].unchanged = false
+			}
 		}
-		files[name] = content
+	}
+	return was, is, twice
+}
+
+// listFiles returns the files of one state of an object. It compares them with those of the other state, which usually
+// has the same files in the same order.
+func listFiles(root *document.Node, others []nodeFile) []nodeFile {
+	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
+	files := make([]nodeFile, 0, len(written)+2*len(units))
+	add := func(directory string, name, content *document.Node) {
+		file := nodeFile{content: content, directory: directory, name: name}
+		same := func(f nodeFile) bool { return f.directory == directory && equalBytes(f.name, name) }
+		if i := slices.IndexFunc(others, same); i >= 0 {
+			other := &others[i]
+			file.path, file.unchanged = other.path, !other.content.Edited() && equalBytes(other.content, content)
+			other.unchanged, others = file.unchanged, others[i+1:]
+		} else {
+			file.path = realPath(directory + text(name))
+		}
+		files = append(files, file)
 	}
 	for _, file := range written {
-		add(text(file.Get("path")), file.Get("content"))
+		add("", file.Get("path"), file.Get("content"))
 	}
 	for _, unit := range units {
-		at := unitDirectory + "/" + text(unit.Get("name"))
 		if content := unit.Get("content"); content != nil {
-			add(at, content)
+			add(unitDirectory+"/", unit.Get("name"), content)
 		}
 		for _, dropIn := range unit.Get("dropIns").Items() {
-			add(at+".d/"+text(dropIn.Get("name")), dropIn.Get("content"))
+			add(unitDirectory+"/"+text(unit.Get("name"))+".d/", dropIn.Get("name"), dropIn.Get("content"))
 		}
 	}
-	return files, twice
+	return files
+}
+
+// sortFiles sorts files by their paths and keeps the last of several files with one path. It returns the first such
+// path, or "".
+func sortFiles(files []nodeFile) (sorted []nodeFile, twice string) {
+	slices.SortStableFunc(files, func(a, b nodeFile) int { return strings.Compare(a.path, b.path) })
+	sorted = files[:0]
+	for _, file := range files {
+		if last := len(sorted) - 1; last >= 0 && sorted[last].path == file.path {
+			sorted[last] = file
+			twice = cmp.Or(twice, file.path)
+			continue
+		}
+		sorted = append(sorted, file)
+	}
+	return sorted, twice
 }
 
 // contentOf returns the content of a unit, a drop-in or a file, or false if it is not inline.
@@ -141,9 +190,15 @@ func contentOf(content *document.Node) (string, bool) {
 // kubeletService is what an OperatingSystemConfig defines of the kubelet's service.
 type kubeletService struct {
 	command *systemd.Command
-	files   map[string]*document.Node
-	// parts are the unit, its drop-ins and the configuration of systemd, by their paths.
-	parts map[string]*systemd.Unit
+	files   []nodeFile
+	// parts are the unit, its drop-ins and the configuration of systemd, sorted by their paths.
+	parts []servicePart
+}
+
+// servicePart is a part of the service.
+type servicePart struct {
+	path string
+	unit *systemd.Unit
 }
 
 // kubeletPath is the path of the kubelet's unit.
@@ -151,24 +206,33 @@ const kubeletPath = unitDirectory + "/" + target.KubeletUnit
 
 // readKubelet reads the parts of the service. It fails if one of them is not known or not valid, or if the unit has not
 // exactly one command.
-func readKubelet(files map[string]*document.Node) (*kubeletService, error) {
-	unit, err := systemd.Parse(laterUnit)
-	if files[kubeletPath] != nil {
-		unit, err = readUnit(kubeletPath, files[kubeletPath])
+func readKubelet(files []nodeFile) (*kubeletService, error) {
+	i, ok := slices.BinarySearchFunc(files, kubeletPath, func(f nodeFile, path string) int { return strings.Compare(f.path, path) })
+	var (
+		unit *systemd.Unit
+		err  error
+	)
+	if ok {
+		unit, err = readUnit(kubeletPath, files[i].content)
+	} else {
+		unit, err = systemd.Parse(laterUnit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s := &kubeletService{files: files, parts: map[string]*systemd.Unit{kubeletPath: unit}}
+	s := &kubeletService{files: files, parts: []servicePart{{kubeletPath, unit}}}
 	aliased := unit.Values("Install", "Alias") != nil
-	for name, content := range files {
-		if name == kubeletPath || !definesService(name, aliased) {
+	for _, file := range files {
+		if file.path == kubeletPath || !definesService(file.path, aliased) {
 			continue
 		}
-		if s.parts[name], err = readUnit(name, content); err != nil {
+		part, err := readUnit(file.path, file.content)
+		if err != nil {
 			return nil, err
 		}
+		s.parts = append(s.parts, servicePart{file.path, part})
 	}
+	slices.SortFunc(s.parts, func(a, b servicePart) int { return strings.Compare(a.path, b.path) })
 	s.command, err = unit.Command("Service", "ExecStart")
 	return s, err
 }
@@ -223,27 +287,31 @@ func firstDifference(before, after []definition) (string, bool) {
 // because systemd ignores one of them.
 func (s *kubeletService) commands() []definition {
 	var found []definition
-	names := map[string]bool{}
-	for _, file := range slices.Sorted(maps.Keys(s.parts)) {
-		unit := s.parts[file]
-		if file != kubeletPath {
-			if path.Base(file) == target.KubeletUnit || names[path.Base(file)] {
-				found = append(found, definition{file, unit.Text()})
+	for i, part := range s.parts {
+		if part.path != kubeletPath {
+			sameName := func(other servicePart) bool {
+				return other.path != kubeletPath && path.Base(other.path) == path.Base(part.path)
 			}
-			names[path.Base(file)] = true
-			for _, command := range unit.Values("Service", "ExecStart") {
-				found = append(found, definition{file, "ExecStart=" + command})
+			if path.Base(part.path) == target.KubeletUnit || slices.ContainsFunc(s.parts[:i], sameName) {
+				found = append(found, definition{part.path, part.unit.Text()})
+			}
+			for _, command := range part.unit.Values("Service", "ExecStart") {
+				found = append(found, definition{part.path, "ExecStart=" + command})
 			}
 		}
-		for _, alias := range unit.Values("Install", "Alias") {
-			found = append(found, definition{file, "Alias=" + alias})
+		for _, alias := range part.unit.Values("Install", "Alias") {
+			found = append(found, definition{part.path, "Alias=" + alias})
 		}
 	}
-	for _, file := range slices.Sorted(maps.Keys(s.files)) {
-		if s.parts[file] == nil && strings.Contains(file, "/systemd/") {
-			for _, alias := range kubeletAliases(s.files[file]) {
-				found = append(found, definition{file, "Alias=" + alias})
-			}
+	for _, file := range s.files {
+		// An unchanged file has the same aliases before and after the edits. It is a part in only one of the two states
+		// if the kubelet's unit has an alias only there, which is a difference already.
+		if file.unchanged || !strings.Contains(file.path, "/systemd/") ||
+			slices.ContainsFunc(s.parts, func(p servicePart) bool { return p.path == file.path }) {
+			continue
+		}
+		for _, alias := range kubeletAliases(file.content) {
+			found = append(found, definition{file.path, "Alias=" + alias})
 		}
 	}
 	return found
@@ -283,36 +351,39 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 	if len(variables) == 0 {
 		return nil, nil
 	}
-	for _, file := range slices.Sorted(maps.Keys(s.parts)) {
+	for _, part := range s.parts {
 		for _, o := range environmentOptions {
-			for _, value := range s.parts[file].Values(o.section, o.option) {
+			for _, value := range part.unit.Values(o.section, o.option) {
 				words, err := systemd.Words(value)
 				if err != nil || value == "" { // it is not understood, or takes the other assignments back
-					known = append(known, definition{file, o.option + "=" + value})
+					known = append(known, definition{part.path, o.option + "=" + value})
 				}
 				for _, word := range words {
 					name, _, _ := strings.Cut(word, "=")
 					// A specifier other than %% may become any name, or an assignment.
 					if slices.Contains(variables, name) || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%") {
-						known = append(known, definition{file, o.option + "=" + word})
+						known = append(known, definition{part.path, o.option + "=" + word})
 					}
 				}
 			}
 		}
-		for _, name := range s.parts[file].Values("Service", "PAMName") { // modules of PAM set any variables
-			known = append(known, definition{file, "PAMName=" + name})
+		for _, name := range part.unit.Values("Service", "PAMName") { // modules of PAM set any variables
+			known = append(known, definition{part.path, "PAMName=" + name})
 		}
-		for _, pattern := range s.parts[file].Values("Service", "EnvironmentFile") {
+		for _, pattern := range part.unit.Values("Service", "EnvironmentFile") {
 			if pattern == "" {
-				known = append(known, definition{file, "EnvironmentFile="})
+				known = append(known, definition{part.path, "EnvironmentFile="})
 			}
-			for _, name := range s.environmentFiles(strings.TrimPrefix(pattern, "-")) {
-				content, ok := contentOf(s.files[name])
+			for _, file := range s.files {
+				if !matchesEnvironmentFile(strings.TrimPrefix(pattern, "-"), file.path) {
+					continue
+				}
+				content, ok := contentOf(file.content)
 				switch {
 				case !ok:
-					unknown = append(unknown, definition{name, string(s.files[name].Raw())})
+					unknown = append(unknown, definition{file.path, string(file.content.Raw())})
 				case slices.ContainsFunc(variables, func(variable string) bool { return strings.Contains(content, variable) }):
-					known = append(known, definition{name, content})
+					known = append(known, definition{file.path, content})
 				}
 			}
 		}
@@ -320,13 +391,11 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 	return known, unknown
 }
 
-// environmentFiles returns the given files that a pattern in EnvironmentFile may match, sorted. Directories may be links,
-// so that only the last part is compared. A pattern with brackets, escapes or specifiers may match any file.
-func (s *kubeletService) environmentFiles(pattern string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(name string) bool {
-		matched, _ := path.Match(path.Base(pattern), path.Base(name))
-		return !matched && !strings.ContainsAny(pattern, `[\%`)
-	})
+// matchesEnvironmentFile reports whether a pattern in EnvironmentFile may match a file. Directories may be links, so that
+// only the last part is compared. A pattern with brackets, escapes or specifiers may match any file.
+func matchesEnvironmentFile(pattern, file string) bool {
+	matched, _ := path.Match(path.Base(pattern), path.Base(file))
+	return matched || strings.ContainsAny(pattern, `[\%`)
 }
 
 // replacesImage reports whether a file has content of its own instead of an image's.

@@ -150,6 +150,29 @@ func TestProtectKubelet(t *testing.T) {
 	t.Run("drop-in of an alias", func(t *testing.T) {
 		holdKubelet(t, aliased, kubeletCase{edit: appendTo("/spec/files", systemd("x.service.d/x.conf", "ExecStart=")), want: unit})
 	})
+	service := func(name, option string) string {
+		return fmt.Sprintf(`{"name":%q,"content":%q}`, name, "[Install]\n"+option+"\n")
+	}
+	several := append(kubelet, service("a.service", "Alias=kubelet.service"), service("b.service", "Alias=c.service"))
+	for _, test := range []kubeletCase{
+		{"allows a file beside an unchanged alias", appendTo("/spec/files", file("/etc/x", "x")), ""},
+		{"changed alias", set("/spec/units/2", "content", `"[Install]\nAlias=kubelet.service\n"`), unit},
+		{"removed alias", set("/spec/units/1", "content", `"[Install]\n"`), unit},
+		{"allows a unit in front of unchanged ones", insertUnit(service("d.service", "Alias=e.service")), ""},
+		{"unit with an alias in front of unchanged ones", insertUnit(service("d.service", "Alias=kubelet.service")), unit},
+		{"allows to rename a unit", set("/spec/units/2", "name", `"d.service"`), ""},
+		{"renamed unit with an alias", set("/spec/units/1", "name", `"d.service"`), unit},
+	} {
+		t.Run("other units/"+test.name, func(t *testing.T) { holdKubelet(t, several, test) })
+	}
+	twice := append(kubelet, service("a.service", "Alias=c.service"), service("a.service", "Alias=kubelet.service"))
+	for _, test := range []kubeletCase{
+		{"rejects units with one name", appendTo("/spec/files", file("/etc/x", "x")), parts},
+		{"last one removed", remove("/spec/units", 2), unit},
+		{"allows to remove the first one", remove("/spec/units", 1), ""},
+	} {
+		t.Run("units with one name/"+test.name, func(t *testing.T) { holdKubelet(t, twice, test) })
+	}
 	for file, want := range map[string]bool{
 		"/etc/systemd/system/kubelet.service.d/x.conf": true, "/etc/environment": true, "/var/lib/kubelet/extra_args": true, "/etc/x": false,
 	} {
@@ -182,6 +205,14 @@ func holdKubelet(t *testing.T, units []string, test kubeletCase) {
 func appendTo(pointer, raw string) func(*document.Node) error {
 	return func(root *document.Node) error {
 		_, err := root.At(pointer).Append([]byte(raw))
+		return err
+	}
+}
+
+// insertUnit returns an edit that puts a unit before all others.
+func insertUnit(raw string) func(*document.Node) error {
+	return func(root *document.Node) error {
+		_, err := root.At("/spec/units").Insert(0, []byte(raw))
 		return err
 	}
 }
