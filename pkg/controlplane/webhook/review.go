@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -91,11 +90,10 @@ func objectAt(n *document.Node, key string) *document.Node {
 // answerOf returns an AdmissionReview with a response.
 func (r *review) answerOf(response admissionv1.AdmissionResponse) []byte {
 	response.UID = types.UID(r.uid)
-	var answer bytes.Buffer
-	_ = json.NewEncoder(&answer).Encode(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
+	answer, _ := json.Marshal(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
 		TypeMeta: metav1.TypeMeta{Kind: reviewKind, APIVersion: reviewVersion}, Response: &response,
 	})
-	return answer.Bytes()
+	return answer
 }
 
 // patched returns the answer that admits the object with a patch, and its audit annotations.
@@ -120,22 +118,27 @@ const maximumAuditBytes = 1024
 // object. The API server writes them to its audit log, prefixed by the name of the webhook (k8s.io/api/admission/v1:
 // AdmissionResponse.AuditAnnotations). They contain names in profiles and no content of objects.
 func auditOf(result *mutation.Result) map[string]string {
-	var rules strings.Builder
-	more, last := 0, ""
+	var (
+		rules strings.Builder
+		last  mutation.Applied
+		more  int
+	)
+	rules.Grow(256)
 	for _, a := range result.Applied {
-		name := a.Profile + "/" + a.Rule
-		if a.Outcome != mutation.Changed || name == last { // the items of a rule are adjacent
+		if a.Outcome != mutation.Changed || a.Profile == last.Profile && a.Rule == last.Rule { // the items of a rule are adjacent
 			continue
 		}
-		last = name
-		if rules.Len()+len(name) > maximumAuditBytes {
+		last = a
+		if rules.Len()+len(a.Profile)+1+len(a.Rule) > maximumAuditBytes {
 			more++
 			continue
 		}
 		if rules.Len() > 0 {
 			rules.WriteString(", ")
 		}
-		rules.WriteString(name)
+		rules.WriteString(a.Profile)
+		rules.WriteByte('/')
+		rules.WriteString(a.Rule)
 	}
 	if more > 0 {
 		fmt.Fprintf(&rules, " and %d more", more)
