@@ -122,7 +122,7 @@ type unitLine struct {
 
 // scanUnit makes one pass over the text and returns its lines. Blank lines and comments have no entry.
 func scanUnit(text string) ([]unitLine, error) {
-	lines := make([]unitLine, 0, 8+len(text)/64)
+	lines := make([]unitLine, 0, 16)
 	if at := strings.IndexByte(text, 0); at >= 0 {
 		return nil, fmt.Errorf("line %d has a NUL: %w", lineNumber(text, at), ErrUnit)
 	}
@@ -302,7 +302,7 @@ func Words(value string) ([]string, error) {
 
 // scanWords returns the words of a value. The error is ErrQuote or ErrSeveralCommands.
 func scanWords(text string, first, last int) ([]word, error) {
-	s, words := wordScanner{text, first, last}, make([]word, 0, 4+(last-first)/16)
+	s, words := wordScanner{text, first, last}, make([]word, 0, 4+(last-first)/32)
 	for s.skip(); s.at < s.end; s.skip() {
 		w, err := s.word()
 		if err != nil {
