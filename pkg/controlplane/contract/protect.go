@@ -113,10 +113,12 @@ func changedFlags(was, is *document.Node) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer before.Release()
 	after, err := commandline.CommandLineOf(is)
 	if err != nil {
 		return nil, err
 	}
+	defer after.Release()
 	return before.Differences(&after.FlagList), nil
 }
 

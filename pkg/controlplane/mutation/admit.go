@@ -92,6 +92,7 @@ var admissionSteps = []func(context.Context, *admission) error{
 func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe}
 	a.result = &Result{Target: selected.Target.Subject()}
+	defer a.release()
 	for _, step := range admissionSteps {
 		if err := step(ctx, a); err != nil {
 			return nil, asFailure(err)
@@ -102,6 +103,13 @@ func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, s
 	}
 	a.result.Patch, a.result.Versions = a.object.Document.Patch(), selected.mark.Value
 	return a.result, nil
+}
+
+// release makes the memory of the object's command lines available to the next admission.
+func (a *admission) release() {
+	if a.object != nil {
+		a.object.ForgetCommandLines()
+	}
 }
 
 func readObject(_ context.Context, a *admission) error {

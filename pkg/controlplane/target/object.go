@@ -129,8 +129,14 @@ func (o *Object) CommandLine(container string) (Flags, error) {
 	return line, nil
 }
 
-// ForgetCommandLines must be called after containers were edited in another way than through CommandLine.
-func (o *Object) ForgetCommandLines() { o.commandLines = nil }
+// ForgetCommandLines must be called after containers were edited in another way than through CommandLine. Command lines
+// that were returned before must not be used afterwards.
+func (o *Object) ForgetCommandLines() {
+	for _, line := range o.commandLines {
+		line.Release()
+	}
+	o.commandLines = nil
+}
 
 // Editor edits a text inside the object, such as a document in one of its fields. Flush writes the edited text into the
 // object.

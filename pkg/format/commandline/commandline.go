@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -22,22 +23,41 @@ type CommandLine struct {
 	FlagList
 
 	container *document.Node
-	spare     Words // memory for the next edit
-	version   int   // of the document when it was read
+	spare     Words   // memory for the next edit
+	edited    []Token // memory for the next plan
+	version   int     // of the document when it was read
 }
 
+// pool has released command lines, whose memory the next ones use.
+var pool = sync.Pool{New: func() any {
+	c := new(CommandLine)
+	c.FlagList = NewFlagList(c.readAgain, c.apply)
+	return c
+}}
+
 // CommandLineOf reads the command line of a container, an object with command and args. Both may be absent. The error
-// is ErrShell or ErrNotString.
+// is ErrShell or ErrNotString. Releasing it is optional.
 func CommandLineOf(container *document.Node) (*CommandLine, error) {
 	if container.Kind() != document.Object {
 		return nil, fmt.Errorf("reading a command line: %w", document.ErrKind)
 	}
-	c := &CommandLine{container: container}
-	c.FlagList = NewFlagList(c.readAgain, c.apply)
+	c := pool.Get().(*CommandLine)
+	c.container = container
 	if err := c.read(); err != nil {
+		c.Release()
 		return nil, fmt.Errorf("reading a command line: %w", err)
 	}
 	return c, nil
+}
+
+// Release makes the memory available to other command lines. The command line must not be used afterwards; strings that
+// it returned stay valid.
+func (c *CommandLine) Release() {
+	c.container = nil
+	c.Words.clear()
+	c.spare.clear()
+	clear(c.edited[:cap(c.edited)])
+	pool.Put(c)
 }
 
 // Program returns the elements before the first flag.
@@ -87,8 +107,9 @@ func (c *CommandLine) apply(what, name string, wanted []Want) error {
 	if slices.EqualFunc(wanted, p.Found, Want.Holds) {
 		return nil
 	}
-	p.Tokens = slices.Clone(c.Tokens)
+	p.Tokens = append(c.edited[:0], c.Tokens...)
 	p.Make(name, wanted)
+	c.edited = p.Tokens
 	left := slices.DeleteFunc(append(c.spare.Tokens[:0], p.Tokens...), func(t Token) bool { return t.State == Dropped })
 	next := Words{Tokens: renumber(left)}
 	next.Flags, next.End = ParseFlags(c.spare.Flags, left)

@@ -179,6 +179,13 @@ type Words struct {
 	End    int // index of the "--" that ends the flags, or the number of words
 }
 
+// clear removes the words and keeps their memory.
+func (w *Words) clear() {
+	clear(w.Tokens[:cap(w.Tokens)])
+	clear(w.Flags[:cap(w.Flags)])
+	w.Tokens, w.Flags, w.End = w.Tokens[:0], w.Flags[:0], 0
+}
+
 // Values returns the value of every occurrence of a flag, in order, "" for a bare one; nil if there is none.
 func (l *FlagList) Values(name string) []string {
 	if l.refresh() != nil {
