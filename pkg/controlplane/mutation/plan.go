@@ -145,26 +145,25 @@ func (s *Selection) Plan(ctx context.Context, g contract.Generation, o *target.O
 			plan.Rules = append(plan.Rules, PlannedRule{Rule: r, Skipped: skipped})
 			continue
 		}
-		planned, err := r.plan(ctx, views.Of(r.Scope), mode)
-		if err != nil && !mode.OmitFailing {
+		if err := plan.add(ctx, r, views.Of(r.Scope), mode); err != nil && !mode.OmitFailing {
 			return Plan{}, err
 		}
-		plan.Rules = append(plan.Rules, planned...)
 	}
 	plan.override(s.conflicts)
 	return plan, nil
 }
 
-// plan plans the rule, with forEach once for each item. It fails if an expression cannot be evaluated, or if the rule
+// add plans the rule, with forEach once for each item. It fails if an expression cannot be evaluated, or if the rule
 // denies the object; the plan then describes the failure.
-func (r *Rule) plan(ctx context.Context, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
+func (p *Plan) add(ctx context.Context, r *Rule, variables operation.Variables, mode PlanMode) error {
 	planned := PlannedRule{Rule: r}
 	if r.ForEach != nil {
 		items, err := planForEach(ctx, r, variables, mode)
-		if err == nil {
-			return items, nil
+		if err != nil {
+			items = []PlannedRule{{Rule: r, Skipped: notComputed, Failed: err, Read: r.References()}}
 		}
-		return []PlannedRule{{Rule: r, Skipped: notComputed, Failed: err, Read: r.References()}}, err
+		p.Rules = append(p.Rules, items...)
+		return err
 	}
 	holds, err := planned.holds(ctx, variables, mode)
 	if err == nil && holds {
@@ -175,7 +174,8 @@ func (r *Rule) plan(ctx context.Context, variables operation.Variables, mode Pla
 	if err != nil {
 		planned = PlannedRule{Rule: r, Skipped: notComputed, Failed: err, Read: planned.Read}
 	}
-	return []PlannedRule{planned}, err
+	p.Rules = append(p.Rules, planned)
+	return err
 }
 
 // override marks the steps that later steps overwrite with another value.

@@ -78,10 +78,26 @@ func (p fieldPath) write(root *document.Node, v Resolved) error {
 		p.remove(root)
 		return nil
 	}
-	if v.JSON == nil {
-		return p.merge(root, document.Quote(v.Text()))
+	if v.JSON != nil {
+		return p.merge(root, v.JSON)
 	}
-	return p.merge(root, v.JSON)
+	text := document.Quote(v.Text())
+	if p.isItem() || p.isQuantity() {
+		return p.merge(root, text)
+	}
+	parent, last, err := p.ensureParent(root)
+	if err == nil {
+		_, err = parent.Set(last.Key, text)
+	}
+	if err != nil {
+		return nested(err, "%s", p)
+	}
+	return nil
+}
+
+// isQuantity reports whether the path ends at a quantity, which can be written in several ways.
+func (p fieldPath) isQuantity() bool {
+	return len(p) > 1 && slices.Contains(quantityFields, p[len(p)-2].Key)
 }
 
 // merge merges a value into the place. It creates missing parents: objects, lists, and the item of a list with the
@@ -100,9 +116,8 @@ func (p fieldPath) merge(root *document.Node, raw []byte) error {
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	quantity := len(p) > 1 && slices.Contains(quantityFields, p[len(p)-2].Key)
 	if last.By == "" {
-		return nested(mergeInto(parent, last.Key, wanted.Root(), quantity), "%s", p)
+		return nested(mergeInto(parent, last.Key, wanted.Root(), p.isQuantity()), "%s", p)
 	}
 	item, err := ensureStep(parent, last, document.Object)
 	if err != nil {
