@@ -294,7 +294,9 @@ func (n *Node) checkKeys() {
 	} else {
 		for i, k := range n.kids {
 			for _, other := range n.kids[:i] {
-				n.duplicate = n.duplicate || sameString(n.text, k.was-1, n.text, other.was-1)
+				if n.text.mayBeSame(k.was-1, other.was-1) {
+					n.duplicate = n.duplicate || sameString(n.text, k.was-1, n.text, other.was-1)
+				}
 			}
 		}
 	}

@@ -40,22 +40,32 @@ func (t *text) bytesAt(at uint32) []byte {
 
 // stringAt decodes a string entry.
 func (t *text) stringAt(at uint32) string {
-	return string(t.textAt(at))
-}
-
-// textAt works like stringAt without copying strings that have no escapes.
-func (t *text) textAt(at uint32) []byte {
-	e := &t.entries[at]
-	body := t.raw[e.start+1 : e.end-1 : e.end-1]
-	if e.plain {
-		return body
+	if t.entries[at].plain {
+		return string(t.plainAt(at))
 	}
 	return unquote(t.bytesAt(at))
 }
 
+// textAt works like stringAt without copying strings that have no escapes.
+func (t *text) textAt(at uint32) []byte {
+	if t.entries[at].plain {
+		return t.plainAt(at)
+	}
+	return []byte(unquote(t.bytesAt(at)))
+}
+
 // stringIs compares a string entry with s, without decoding it if it is plain.
 func (t *text) stringIs(at uint32, s string) bool {
-	return string(t.textAt(at)) == s
+	if t.entries[at].plain {
+		return string(t.plainAt(at)) == s
+	}
+	return unquote(t.bytesAt(at)) == s
+}
+
+// plainAt returns the text of a plain string entry.
+func (t *text) plainAt(at uint32) []byte {
+	e := &t.entries[at]
+	return t.raw[e.start+1 : e.end-1 : e.end-1]
 }
 
 // sameString reports whether two string entries have the same text. It decodes them only if an escape or a character
@@ -77,7 +87,13 @@ func sameString(a *text, i uint32, b *text, j uint32) bool {
 	if x[n] < utf8.RuneSelf && y[n] < utf8.RuneSelf && !near(x) && !near(y) {
 		return false
 	}
-	return bytes.Equal(unquote(x), unquote(y))
+	return unquote(x) == unquote(y)
+}
+
+// mayBeSame reports whether two string entries can have the same text: plain ones only with the same length.
+func (t *text) mayBeSame(i, j uint32) bool {
+	a, b := &t.entries[i], &t.entries[j]
+	return a.end-a.start == b.end-b.start || !a.plain || !b.plain
 }
 
 // count returns the number of items or members of a container.
@@ -409,13 +425,14 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 }
 
 // unquote decodes a valid JSON string. A surrogate without its partner and invalid UTF-8 become U+FFFD.
-func unquote(raw []byte) []byte {
-	out, body := make([]byte, 0, len(raw)), raw[1:len(raw)-1]
-	for {
+func unquote(raw []byte) string {
+	var out strings.Builder
+	out.Grow(len(raw))
+	for body := raw[1 : len(raw)-1]; ; {
 		run, rest, escaped := bytes.Cut(body, []byte{'\\'})
-		out = append(out, run...)
-		if !escaped && utf8.Valid(out) {
-			return out
+		out.Write(run)
+		if !escaped && utf8.ValidString(out.String()) {
+			return out.String()
 		}
 		i := -1
 		if escaped {
@@ -424,9 +441,10 @@ func unquote(raw []byte) []byte {
 		if i < 0 { // \u or invalid UTF-8
 			var decoded string
 			_ = json.Unmarshal(raw, &decoded) // a valid string can always be decoded
-			return []byte(decoded)
+			return decoded
 		}
-		out, body = append(out, "\"\\/\b\f\n\r\t"[i]), rest[1:]
+		out.WriteByte("\"\\/\b\f\n\r\t"[i])
+		body = rest[1:]
 	}
 }
 
