@@ -40,6 +40,24 @@ func read(text string) (*yaml.Node, error) {
 	return &root, checkNode(root.Content[0], 0)
 }
 
+// readMember parses the text of a mapping with one member. It reads a plain string or a boolean on one line itself, as
+// most members have them, and leaves anything else to the library.
+func readMember(member string) (*yaml.Node, error) {
+	key, value, ok := cutKey(strings.TrimSuffix(member, "\n"))
+	if !ok || !isPlainString(key) {
+		return read(member)
+	}
+	scalar := text(value)
+	switch {
+	case value == "true" || value == "false":
+		scalar = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: value}
+	case !isPlainString(value):
+		return read(member)
+	}
+	mapping := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{text(key), scalar}}
+	return &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{mapping}}, nil
+}
+
 // syntaxError wraps an error of the library; its messages quote only names of anchors. It adds the line if the library
 // omits it: on the first line, and for characters and anchors.
 func syntaxError(text string, err error) error {

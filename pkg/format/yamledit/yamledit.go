@@ -82,7 +82,7 @@ func (f *File) Text() []byte {
 	if f.edits == 0 {
 		return f.original
 	}
-	var out []byte
+	out := make([]byte, 0, len(f.original)+256)
 	for i := range f.parts {
 		if n := len(out); n > 0 && out[n-1] != '\n' {
 			out = append(out, '\n')
@@ -159,7 +159,7 @@ func (f *File) part(path []string) *part {
 // mapping returns the mapping of the part, which is parsed when it is asked for first.
 func (p *part) mapping() *yaml.Node {
 	if p.node == nil {
-		root, err := read(p.text)
+		root, err := readMember(p.text)
 		if err != nil || len(root.Content[0].Content) != 2 {
 			panic("yamledit: a member that was split off cannot be read") // split and read disagree: a bug, which a fuzzer looks for
 		}
@@ -296,7 +296,7 @@ func (f *File) change(p *part, edit func(mapping *yaml.Node) bool) error {
 	}
 	if err == nil {
 		var again *yaml.Node
-		if again, err = read(text); err == nil && edit(again.Content[0]) {
+		if again, err = readMember(text); err == nil && edit(again.Content[0]) {
 			err = errors.New("the result would be read differently")
 		}
 	}
