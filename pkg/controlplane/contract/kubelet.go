@@ -112,16 +112,16 @@ type nodeFile struct {
 
 // nodeFiles returns the files before and after the edits, sorted by their paths; of several files with one path the
 // last one. It also returns a path of several files after the edits, or "".
-func nodeFiles(before, after *document.Node) (was, is []nodeFile, twice string) {
+func nodeFiles(before, after *document.Node) (was, is []*nodeFile, twice string) {
 	is = listFiles(after, nil)
 	was = listFiles(before, is)
 	is, twice = sortFiles(is)
 	was, twiceBefore := sortFiles(was)
 	if twiceBefore != "" {
 		// One of several files with one path can be unchanged and still take the place of another.
-		for _, files := range [][]nodeFile{was, is} {
-			for i := range files {
-				files[i].unchanged = false
+		for _, files := range [][]*nodeFile{was, is} {
+			for _, file := range files {
+				file.unchanged = false
 			}
 		}
 	}
@@ -130,14 +130,19 @@ func nodeFiles(before, after *document.Node) (was, is []nodeFile, twice string) 
 
 // listFiles returns the files of one state of an object. It compares them with those of the other state, which usually
 // has the same files in the same order.
-func listFiles(root *document.Node, others []nodeFile) []nodeFile {
+func listFiles(root *document.Node, others []*nodeFile) []*nodeFile {
 	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
-	files := make([]nodeFile, 0, len(written)+2*len(units))
+	count := len(written) + len(units)
+	for _, unit := range units {
+		count += unit.Get("dropIns").Len()
+	}
+	all, files := make([]nodeFile, count), make([]*nodeFile, 0, count)
 	add := func(directory string, name, content *document.Node) {
-		file := nodeFile{content: content, directory: directory, name: name}
-		same := func(f nodeFile) bool { return f.directory == directory && equalBytes(f.name, name) }
+		file := &all[len(files)]
+		*file = nodeFile{content: content, directory: directory, name: name}
+		same := func(f *nodeFile) bool { return f.directory == directory && equalBytes(f.name, name) }
 		if i := slices.IndexFunc(others, same); i >= 0 {
-			other := &others[i]
+			other := others[i]
 			file.path, file.unchanged = other.path, !other.content.Edited() && equalBytes(other.content, content)
 			other.unchanged, others = file.unchanged, others[i+1:]
 		} else {
@@ -161,8 +166,8 @@ func listFiles(root *document.Node, others []nodeFile) []nodeFile {
 
 // sortFiles sorts files by their paths and keeps the last of several files with one path. It returns the first such
 // path, or "".
-func sortFiles(files []nodeFile) (sorted []nodeFile, twice string) {
-	slices.SortStableFunc(files, func(a, b nodeFile) int { return strings.Compare(a.path, b.path) })
+func sortFiles(files []*nodeFile) (sorted []*nodeFile, twice string) {
+	slices.SortStableFunc(files, func(a, b *nodeFile) int { return strings.Compare(a.path, b.path) })
 	sorted = files[:0]
 	for _, file := range files {
 		if last := len(sorted) - 1; last >= 0 && sorted[last].path == file.path {
@@ -190,7 +195,7 @@ func contentOf(content *document.Node) (string, bool) {
 // kubeletService is what an OperatingSystemConfig defines of the kubelet's service.
 type kubeletService struct {
 	command *systemd.Command
-	files   []nodeFile
+	files   []*nodeFile
 	// parts are the unit, its drop-ins and the configuration of systemd, sorted by their paths.
 	parts []servicePart
 }
@@ -206,8 +211,8 @@ const kubeletPath = unitDirectory + "/" + target.KubeletUnit
 
 // readKubelet reads the parts of the service. It fails if one of them is not known or not valid, or if the unit has not
 // exactly one command.
-func readKubelet(files []nodeFile) (*kubeletService, error) {
-	i, ok := slices.BinarySearchFunc(files, kubeletPath, func(f nodeFile, path string) int { return strings.Compare(f.path, path) })
+func readKubelet(files []*nodeFile) (*kubeletService, error) {
+	i, ok := slices.BinarySearchFunc(files, kubeletPath, func(f *nodeFile, path string) int { return strings.Compare(f.path, path) })
 	var (
 		unit *systemd.Unit
 		err  error
@@ -394,8 +399,15 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 // matchesEnvironmentFile reports whether a pattern in EnvironmentFile may match a file. Directories may be links, so that
 // only the last part is compared. A pattern with brackets, escapes or specifiers may match any file.
 func matchesEnvironmentFile(pattern, file string) bool {
-	matched, _ := path.Match(path.Base(pattern), path.Base(file))
-	return matched || strings.ContainsAny(pattern, `[\%`)
+	if strings.ContainsAny(pattern, `[\%`) {
+		return true
+	}
+	pattern, file = path.Base(pattern), path.Base(file)
+	if !strings.ContainsAny(pattern, "*?") {
+		return pattern == file
+	}
+	matched, _ := path.Match(pattern, file)
+	return matched
 }
 
 // replacesImage reports whether a file has content of its own instead of an image's.
