@@ -285,3 +285,31 @@ func TestDifferences(t *testing.T) {
 		})
 	}
 }
+
+// TestRelease checks that a command line in the memory of a released one has its own flags only, and that strings of the
+// released one stay valid.
+func TestRelease(t *testing.T) {
+	first, err := CommandLineOf(parse(t, `{"command":["/bin/x"],"args":["--a=1","--b=2","--c"]}`).Root())
+	must(t, err)
+	must(t, first.Set("a", "3", "4"))
+	values, names := first.Values("a"), first.Names()
+	first.Release()
+	d := parse(t, `{"command":["/bin/y"],"args":["--d=5"]}`)
+	for range 10 { // the pool may return another one
+		second, err := CommandLineOf(d.Root())
+		must(t, err)
+		if diff := cmp.Diff([]string{"d"}, second.Names()); diff != "" || second.Has("a") || second.End != 2 {
+			t.Errorf("the next command line ends at %d and has these flags (-want +got):\n%s", second.End, diff)
+		}
+		second.Release()
+	}
+	set(t, d.Root(), "args", `["--d=6"]`)
+	third, err := CommandLineOf(d.Root())
+	must(t, err)
+	if diff := cmp.Diff([]string{"6"}, third.Values("d")); diff != "" {
+		t.Errorf("after an edit of the container (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([][]string{{"3", "4"}, {"a", "b", "c"}}, [][]string{values, names}); diff != "" {
+		t.Errorf("the strings of the released command line (-want +got):\n%s", diff)
+	}
+}

@@ -139,6 +139,28 @@ list:
 	}
 }
 
+// TestReadMember checks that members are read as the library reads them.
+func TestReadMember(t *testing.T) {
+	for _, member := range []string{
+		"a: b\n", "a: b", "a:  b\n", "a: b \n", "a: b # c\n", "a: true\n", "a: false", "a: True\n", "a: yes\n", "a: null\n", "a: ~\n", "a:\n", "a: 1\n",
+		"a: 1.5\n", "a: 0x1f\n", "a: 1e3\n", "a: 2001-01-01\n", "a: 10m0s\n", "a: 5%\n", "a: \"b\"\n", "a: /etc/x.conf\n", "a: b:c\n", "a: b-c\n",
+		"a: {}\n", "a: [b]\n", "a:\n  b: c\n", "a: b\n  c\n", "true: b\n", "1: b\n", "a.b/c: d\n", "a: .inf\n", "a: _\n", "a: <<\n", "a: =\n",
+	} {
+		want, err := read(member)
+		must(t, err)
+		got, err := readMember(member)
+		must(t, err)
+		if diff := cmp.Diff(valueOf(want.Content[0]), valueOf(got.Content[0])); diff != "" {
+			t.Errorf("%q (-library +got):\n%s", member, diff)
+		}
+		encoded, err := encode(want)
+		must(t, err)
+		if again, err := encode(got); err != nil || again != encoded {
+			t.Errorf("%q is encoded as %q instead of %q, %v", member, again, encoded, err)
+		}
+	}
+}
+
 func TestEdits(t *testing.T) {
 	set := func(raw string, path ...string) func(*File) error {
 		return func(y *File) error { return y.Set([]byte(raw), path...) }
