@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Allocate works like AllocateAll for one owner. It fails like AllocateAll.
@@ -41,33 +43,7 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 	if err != nil {
 		return nil, err
 	}
-	// A repeated request waits here as long as its caller does. It finds the result of the earlier one.
-	unlock, err := s.owners.Lock(ctx, c.keys()...)
-	if err != nil {
-		return nil, err
-	}
-	done, err := s.work.begin(false)
-	if err != nil {
-		unlock()
-		return nil, err
-	}
-	err = s.detach(ctx, requests[0].Owner, func(ctx context.Context) error {
-		defer done()
-		defer unlock()
-		return c.run(ctx)
-	})
-	if errors.Is(err, network.ErrGone) && ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range requests {
-		if r.Created != nil {
-			*r.Created = c.fresh[i]
-		}
-	}
-	return c.all, nil
+	return s.join(ctx, c)
 }
 
 // call is one call of AllocateAll.
@@ -112,6 +88,50 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 	return c, nil
 }
 
+// join runs a call in its own time. Calls for the same owners at the same time are one.
+func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, error) {
+	for {
+		led := false
+		results := s.calls.DoChan(strings.Join(c.keys(), "\n"), func() (any, error) {
+			led = true
+			done, err := s.work.begin(false)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+			defer serving.Hold(ctx)()
+			err = s.withBudget(ctx, c.intents[0].Owner, s.options.Budget, c.run)
+			return c.all, err
+		})
+		select {
+		case result := <-results:
+			switch {
+			case !led && (errors.Is(result.Err, network.ErrBusy) || errors.Is(result.Err, network.ErrGone)):
+				continue // that holds for the other caller only
+			case errors.Is(result.Err, network.ErrGone) && ctx.Err() != nil:
+				return nil, ctx.Err()
+			case result.Err != nil:
+				return nil, result.Err
+			case led:
+				c.reportCreated()
+			}
+			all, _ := result.Val.([]network.Allocation)
+			return slices.Clone(all), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// reportCreated reports to the requests whether they have created their allocation.
+func (c *call) reportCreated() {
+	for i, r := range c.intents {
+		if r.Created != nil {
+			*r.Created = c.fresh[i]
+		}
+	}
+}
+
 // keys returns the keys of the owners.
 func (c *call) keys() []string {
 	keys := make([]string, len(c.intents))
@@ -121,8 +141,13 @@ func (c *call) keys() []string {
 	return keys
 }
 
-// run performs the steps of an allocation. Its caller has locked the owners.
+// run performs the steps of an allocation while no other work is done for its owners.
 func (c *call) run(ctx context.Context) error {
+	unlock, err := c.owners.Lock(ctx, c.keys()...)
+	if err != nil {
+		return fmt.Errorf("%w: another request for the owner is not finished: %w", network.ErrUnavailable, err)
+	}
+	defer unlock()
 	defer func() { cancelAll(c.turns) }()
 	for _, step := range []func(context.Context) error{c.checkDisabled, c.admit, c.reserve, c.bindAll} {
 		if err := step(ctx); err != nil {

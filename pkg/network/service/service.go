@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -79,8 +80,9 @@ type Service struct {
 	options Options
 	active  atomic.Pointer[configuration]
 
-	// owners serializes the work of this process for each owner.
+	// owners serializes the work of this process for each owner, and calls joins equal requests.
 	owners ledger.KeyedLocks[string]
+	calls  singleflight.Group
 
 	work       workers
 	reconciler reconciler
