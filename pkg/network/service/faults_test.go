@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -370,6 +372,37 @@ func TestReleaseMovesWhenLeaseEnds(t *testing.T) {
 		first.left = 0
 		if _, err := one.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnavailable) {
 			t.Errorf("a server without a lease: got error %v", err)
+		}
+	})
+}
+
+// TestRequestsOfOneOwnerShareFailure checks that repeated requests do not call a failing cloud again, each after the other:
+// a release of the owner would wait for all of them.
+func TestRequestsOfOneOwnerShareFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, _ := servers(t)
+		var binds atomic.Int32
+		one.way.arrives = func(call string) error {
+			if strings.HasPrefix(call, "bind") {
+				binds.Add(1)
+				time.Sleep(10 * time.Second)
+				return errBroken
+			}
+			return nil
+		}
+		var group sync.WaitGroup
+		errs := make([]error, 16)
+		for i := range errs {
+			group.Go(func() { _, errs[i] = one.Allocate(t.Context(), request("cloudy", "a")) })
+		}
+		group.Wait()
+		for i, err := range errs {
+			if !errors.Is(err, network.ErrUnavailable) {
+				t.Errorf("request %d: got error %v, want %v", i, err, network.ErrUnavailable)
+			}
+		}
+		if got := binds.Load(); got != 1 {
+			t.Errorf("the cloud got %d calls, want 1", got)
 		}
 	})
 }
