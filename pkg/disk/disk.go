@@ -210,7 +210,7 @@ func ReplaceWith(path string, mode fs.FileMode, write func(io.Writer) error) err
 	if err != nil {
 		return writeError(path, err)
 	}
-	err = cmp.Or(write(file), file.Chmod(mode), file.Sync())
+	err = cmp.Or(write(replacement{file, path}), file.Chmod(mode), file.Sync())
 	err = cmp.Or(err, file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
@@ -219,6 +219,18 @@ func ReplaceWith(path string, mode fs.FileMode, write func(io.Writer) error) err
 		_ = os.Remove(file.Name()) // the first error explains more
 	}
 	return writeError(path, err)
+}
+
+// replacement is the new content of a file, in a temporary file.
+type replacement struct {
+	file *os.File
+	path string
+}
+
+// Write implements io.Writer. Its errors name the file that is replaced.
+func (r replacement) Write(text []byte) (int, error) {
+	n, err := r.file.Write(text)
+	return n, writeError(r.path, err)
 }
 
 // writeError returns an error of the system as an fs.PathError of the file that was to be written, and others unchanged.

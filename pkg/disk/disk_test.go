@@ -6,6 +6,7 @@ package disk_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -146,5 +147,38 @@ func TestReadFS(t *testing.T) {
 	}
 	if got, err := disk.ReadFS(root.FS(), "out", 6); err == nil {
 		t.Errorf("a link out of a root: %q", got)
+	}
+}
+
+func TestReplaceWith(t *testing.T) {
+	folder, broken := t.TempDir(), errors.New("broken")
+	path := filepath.Join(folder, "file")
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	for _, c := range []struct {
+		name, path string
+		write      func(io.Writer) error
+		want       error
+	}{
+		{"a function that fails", path, func(w io.Writer) error {
+			_, _ = io.WriteString(w, "new")
+			return broken
+		}, broken},
+		{"a missing folder", filepath.Join(folder, "none", "file"), nil, fs.ErrNotExist},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := disk.ReplaceWith(c.path, 0o600, c.write)
+			if !errors.Is(err, c.want) {
+				t.Errorf("got error %v, want %v", err, c.want)
+			}
+			var file *fs.PathError
+			if errors.As(err, &file) && file.Path != c.path {
+				t.Errorf("the error names %s, want %s", file.Path, c.path)
+			}
+			entries, err := os.ReadDir(folder)
+			text, wrong := os.ReadFile(path)
+			if must(t, err, wrong); len(entries) != 1 || string(text) != "old" {
+				t.Errorf("the folder has %d entries, the file %q: want the old file only", len(entries), text)
+			}
+		})
 	}
 }

@@ -165,7 +165,7 @@ func plain(err error) string {
 	var file *fs.PathError
 	if errors.As(err, &file) {
 		action := ""
-		if file.Op == "write" {
+		if file.Op == "write" && !strings.HasPrefix(text, "writing ") {
 			action = "writing "
 		}
 		text = strings.Replace(text, file.Op+" "+file.Path+":", action+file.Path+":", 1)
