@@ -128,6 +128,9 @@ func nodeFiles(before, after *document.Node) (was, is []*nodeFile, twice string)
 	return was, is, twice
 }
 
+// mostMoved limits the search for a file in the other state, so that its time does not grow with the square of their number.
+const mostMoved = 64
+
 // listFiles returns the files of one state of an object. It compares them with those of the other state, which usually
 // has the same files in the same order.
 func listFiles(root *document.Node, others []*nodeFile) []*nodeFile {
@@ -141,7 +144,7 @@ func listFiles(root *document.Node, others []*nodeFile) []*nodeFile {
 		file := &all[len(files)]
 		*file = nodeFile{content: content, directory: directory, name: name}
 		same := func(f *nodeFile) bool { return f.directory == directory && equalBytes(f.name, name) }
-		if i := slices.IndexFunc(others, same); i >= 0 {
+		if i := slices.IndexFunc(others[:min(mostMoved, len(others))], same); i >= 0 {
 			other := others[i]
 			file.path, file.unchanged = other.path, !other.content.Edited() && equalBytes(other.content, content)
 			other.unchanged, others = file.unchanged, others[i+1:]
@@ -206,6 +209,9 @@ type servicePart struct {
 	unit *systemd.Unit
 }
 
+// compare compares the path of a part with another path.
+func (p servicePart) compare(other string) int { return strings.Compare(p.path, other) }
+
 // kubeletPath is the path of the kubelet's unit.
 const kubeletPath = unitDirectory + "/" + target.KubeletUnit
 
@@ -217,7 +223,7 @@ func readKubelet(files []*nodeFile) (*kubeletService, error) {
 		unit *systemd.Unit
 		err  error
 	)
-	if ok {
+	if ok && files[i].content != nil {
 		unit, err = readUnit(kubeletPath, files[i].content)
 	} else {
 		unit, err = systemd.Parse(laterUnit)
@@ -292,14 +298,14 @@ func firstDifference(before, after []definition) (string, bool) {
 // because systemd ignores one of them.
 func (s *kubeletService) commands() []definition {
 	var found []definition
-	for i, part := range s.parts {
+	names := make(map[string]bool, len(s.parts))
+	for _, part := range s.parts {
 		if part.path != kubeletPath {
-			sameName := func(other servicePart) bool {
-				return other.path != kubeletPath && path.Base(other.path) == path.Base(part.path)
-			}
-			if path.Base(part.path) == target.KubeletUnit || slices.ContainsFunc(s.parts[:i], sameName) {
+			name := path.Base(part.path)
+			if name == target.KubeletUnit || names[name] {
 				found = append(found, definition{part.path, part.unit.Text()})
 			}
+			names[name] = true
 			for _, command := range part.unit.Values("Service", "ExecStart") {
 				found = append(found, definition{part.path, "ExecStart=" + command})
 			}
@@ -311,8 +317,10 @@ func (s *kubeletService) commands() []definition {
 	for _, file := range s.files {
 		// An unchanged file has the same aliases before and after the edits. It is a part in only one of the two states
 		// if the kubelet's unit has an alias only there, which is a difference already.
-		if file.unchanged || !strings.Contains(file.path, "/systemd/") ||
-			slices.ContainsFunc(s.parts, func(p servicePart) bool { return p.path == file.path }) {
+		if file.unchanged || !strings.Contains(file.path, "/systemd/") {
+			continue
+		}
+		if _, part := slices.BinarySearchFunc(s.parts, file.path, servicePart.compare); part {
 			continue
 		}
 		for _, alias := range kubeletAliases(file.content) {

@@ -201,6 +201,30 @@ func holdKubelet(t *testing.T, units []string, test kubeletCase) {
 	}
 }
 
+// TestProtectKubeletWithoutContent checks that a file of the unit counts as missing while it has no content, so that edits
+// beside it are allowed and a content with another command is not.
+func TestProtectKubeletWithoutContent(t *testing.T) {
+	found, _ := target.Lookup("node")
+	for _, test := range []kubeletCase{
+		{"allows another file", appendTo("/spec/files", `{"path":"/etc/x","content":{"inline":{"data":"x"}}}`), ""},
+		{"another command", set("/spec/files/0", "content", `{"inline":{"data":"[Service]\nExecStart=/x --config=/d\n"}}`), "kubelet/unit"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			parsed, err := document.Parse([]byte(`{"metadata":{"name":"x"},"spec":{"units":[],"files":[{"path":"/etc/systemd/system/kubelet.service"}]}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := test.edit(parsed.Root()); err != nil {
+				t.Fatal(err)
+			}
+			err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false })
+			if (test.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
 // appendTo appends an item to the list at a pointer.
 func appendTo(pointer, raw string) func(*document.Node) error {
 	return func(root *document.Node) error {

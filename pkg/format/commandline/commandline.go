@@ -50,9 +50,15 @@ func CommandLineOf(container *document.Node) (*CommandLine, error) {
 	return c, nil
 }
 
+// mostPooled limits the words of a command line that is kept for others, so that a very long one does not stay in memory.
+const mostPooled = 1024
+
 // Release makes the memory available to other command lines. The command line must not be used afterwards; strings that
 // it returned stay valid.
 func (c *CommandLine) Release() {
+	if max(cap(c.Tokens), cap(c.spare.Tokens), cap(c.edited)) > mostPooled {
+		return
+	}
 	c.container = nil
 	c.Words.clear()
 	c.spare.clear()

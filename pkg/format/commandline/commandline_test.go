@@ -6,6 +6,8 @@ package commandline
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -311,5 +313,25 @@ func TestRelease(t *testing.T) {
 	}
 	if diff := cmp.Diff([][]string{{"3", "4"}, {"a", "b", "c"}}, [][]string{values, names}); diff != "" {
 		t.Errorf("the strings of the released command line (-want +got):\n%s", diff)
+	}
+}
+
+// TestReleaseLong checks that a very long command line is not kept: it would stay in memory, and every later use would clear it.
+func TestReleaseLong(t *testing.T) {
+	long := make([]string, mostPooled+1)
+	for i := range long {
+		long[i] = fmt.Sprintf(`"--f%d"`, i)
+	}
+	parsed, err := document.Parse([]byte(`{"command":[` + strings.Join(long, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := CommandLineOf(parsed.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	line.Release()
+	if kept, _ := pool.Get().(*CommandLine); kept == line {
+		t.Error("the long command line is in the pool")
 	}
 }

@@ -243,17 +243,11 @@ const blanks = " \t"
 // endOfLine returns where the line at an offset ends, and where the next one begins. As for systemd
 // (src/basic/fileio.c, read_line), LF, CR, CRLF and LFCR each end one line.
 func endOfLine(text string, at int) (end, next int) {
-	end = len(text)
-	if length := strings.IndexByte(text[at:], '\n'); length >= 0 {
-		end = at + length
+	length := strings.IndexAny(text[at:], "\r\n")
+	if length < 0 {
+		return len(text), len(text)
 	}
-	if length := strings.IndexByte(text[at:end], '\r'); length >= 0 {
-		end = at + length
-	}
-	if end == len(text) {
-		return end, end
-	}
-	next = end + 1
+	end, next = at+length, at+length+1
 	if next < len(text) && text[next] == '\n'^'\r'^text[end] {
 		next++
 	}
