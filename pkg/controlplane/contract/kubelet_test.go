@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -153,7 +154,7 @@ func TestProtectKubelet(t *testing.T) {
 	service := func(name, option string) string {
 		return fmt.Sprintf(`{"name":%q,"content":%q}`, name, "[Install]\n"+option+"\n")
 	}
-	several := append(kubelet, service("a.service", "Alias=kubelet.service"), service("b.service", "Alias=c.service"))
+	several := slices.Concat(kubelet, []string{service("a.service", "Alias=kubelet.service"), service("b.service", "Alias=c.service")})
 	for _, test := range []kubeletCase{
 		{"allows a file beside an unchanged alias", appendTo("/spec/files", file("/etc/x", "x")), ""},
 		{"changed alias", set("/spec/units/2", "content", `"[Install]\nAlias=kubelet.service\n"`), unit},
@@ -165,7 +166,7 @@ func TestProtectKubelet(t *testing.T) {
 	} {
 		t.Run("other units/"+test.name, func(t *testing.T) { holdKubelet(t, several, test) })
 	}
-	twice := append(kubelet, service("a.service", "Alias=c.service"), service("a.service", "Alias=kubelet.service"))
+	twice := slices.Concat(kubelet, []string{service("a.service", "Alias=c.service"), service("a.service", "Alias=kubelet.service")})
 	for _, test := range []kubeletCase{
 		{"rejects units with one name", appendTo("/spec/files", file("/etc/x", "x")), parts},
 		{"last one removed", remove("/spec/units", 2), unit},

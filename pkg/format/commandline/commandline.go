@@ -113,7 +113,8 @@ func (c *CommandLine) apply(what, name string, wanted []Want) error {
 	if slices.EqualFunc(wanted, p.Found, Want.Holds) {
 		return nil
 	}
-	p.Tokens = append(c.edited[:0], c.Tokens...)
+	c.edited = append(c.edited[:0], c.Tokens...)
+	p.Tokens = c.edited
 	p.Make(name, wanted)
 	c.edited = p.Tokens
 	left := slices.DeleteFunc(append(c.spare.Tokens[:0], p.Tokens...), func(t Token) bool { return t.State == Dropped })

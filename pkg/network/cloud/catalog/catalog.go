@@ -98,7 +98,7 @@ func compile(spec policy.CloudSpec) (maker, source.Findings) {
 	case spec.HTTP != nil:
 		n, path := at("http")
 		definition, findings := web.Compile(*spec.HTTP, n, path)
-		return func(o Options) (cloud.Cloud, source.Findings) {
+		return func(Options) (cloud.Cloud, source.Findings) {
 			made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: clock.RealClock{}})
 			return made, missing(n, path, err)
 		}, findings
