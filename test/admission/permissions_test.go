@@ -84,7 +84,8 @@ var _ = Describe("a profile with a lookup that the role does not permit", func()
 			"controlplane:\n  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.key }\"}}\n")
 		p.log.waitFor("acme.yaml:5:23: lookups.s: the profile acme has no permission to get, list, watch this")
 		p.log.waitFor("lookups.secrets: [late]")
-		Expect(p.counter("graft_profile_reload_failed", nil)).To(BeNumerically("==", 1), "graft_profile_reload_failed")
+		Eventually(p.counter).WithArguments("graft_profile_reload_failed", labels(nil)).
+			Should(BeNumerically("==", 1), "graft_profile_reload_failed")
 		object := create(ctx, deployment(namespace, "kube-controller-manager"))
 		expectFlags(object, map[string]bool{"--value=before": true})
 

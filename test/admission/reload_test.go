@@ -62,7 +62,8 @@ var _ = Describe("a change of profiles of a running program", Ordered, func() {
 			p.writeProfile("acme.yaml", wrong.text)
 			Eventually(p.counter).WithArguments("graft_profile_reloads_total", failure).
 				Should(BeNumerically("==", failures+1), "failed attempts to load profiles")
-			Expect(p.counter("graft_profile_reload_failed", nil)).To(BeNumerically("==", 1), "graft_profile_reload_failed")
+			Eventually(p.counter).WithArguments("graft_profile_reload_failed", labels(nil)).
+				Should(BeNumerically("==", 1), "graft_profile_reload_failed")
 			place := filepath.Join(p.profiles, "acme.yaml") + ":"
 			if wrong.where != ":" {
 				place += wrong.where + ": "
@@ -74,8 +75,8 @@ var _ = Describe("a change of profiles of a running program", Ordered, func() {
 			Expect(land.Client().Delete(ctx, object)).To(Succeed())
 			p.waitReady()
 			p.reload("acme.yaml", setFlag("acme", "acme", "value", "fixed"))
-			Expect(p.counter("graft_profile_reload_failed", nil)).
-				To(BeNumerically("==", 0), "graft_profile_reload_failed after the correction")
+			Eventually(p.counter).WithArguments("graft_profile_reload_failed", labels(nil)).
+				Should(BeNumerically("==", 0), "graft_profile_reload_failed after the correction")
 			object = create(ctx, deployment(namespace, "kube-controller-manager"))
 			expectFlags(object, map[string]bool{"--value=fixed": true, "--value=before": false})
 			Expect(land.Client().Delete(ctx, object)).To(Succeed())
