@@ -143,12 +143,14 @@ func listFiles(root *document.Node, others []*nodeFile) []*nodeFile {
 	add := func(directory string, name, content *document.Node) {
 		file := &all[len(files)]
 		*file = nodeFile{content: content, directory: directory, name: name}
-		same := func(f *nodeFile) bool { return f.directory == directory && equalBytes(f.name, name) }
-		if i := slices.IndexFunc(others[:min(mostMoved, len(others))], same); i >= 0 {
-			other := others[i]
-			file.path, file.unchanged = other.path, !other.content.Edited() && equalBytes(other.content, content)
-			other.unchanged, others = file.unchanged, others[i+1:]
-		} else {
+		for i, other := range others[:min(mostMoved, len(others))] {
+			if other.directory == directory && equalBytes(other.name, name) {
+				file.path, file.unchanged = other.path, !other.content.Edited() && equalBytes(other.content, content)
+				other.unchanged, others = file.unchanged, others[i+1:]
+				break
+			}
+		}
+		if file.path == "" {
 			file.path = realPath(directory + text(name))
 		}
 		files = append(files, file)
