@@ -29,7 +29,7 @@ const (
 	callTimeout = 40 * time.Second
 	// pause is the time between the calls of a client, which would otherwise take the CPU that a starting server needs.
 	// With it, a call begins every few milliseconds.
-	pause = 50 * time.Millisecond
+	pause = 25 * time.Millisecond
 )
 
 // profile returns a profile that writes a number and a fact of its shoot into the kube-controller-manager.

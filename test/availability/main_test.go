@@ -37,7 +37,7 @@ func TestAvailability(t *testing.T) { suite.Run(t, "availability", "admission", 
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(patience)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	var err error
 	binary, err = env.Program("../..", program)
 	Expect(err).NotTo(HaveOccurred())

@@ -122,9 +122,6 @@ type known struct {
 	trusted    *tls.Config
 }
 
-// pause is the time between the calls of a caller. Without it, the callers take the CPU that the replicas need.
-const pause = 10 * time.Millisecond
-
 // newKarmada waits for a registration, and calls by it until the end of the spec.
 func newKarmada() *karmada {
 	GinkgoHelper()
@@ -150,7 +147,6 @@ func newKarmada() *karmada {
 					Expect(err).NotTo(HaveOccurred(), "calling by the registration")
 				}
 				k.calls.Add(1)
-				time.Sleep(pause)
 			})
 		})
 	}

@@ -48,7 +48,7 @@ func TestInterpreter(t *testing.T) { suite.Run(t, "interpreter", "karmada") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(patience)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	var err error
 	binary, err = env.Program("../..", program)
 	Expect(err).NotTo(HaveOccurred())

@@ -81,7 +81,7 @@ type method struct {
 	do func(h *handler, ctx context.Context, q *request) (any, error)
 	// check validates the identifiers of a request. It may be nil.
 	check func(*request) error
-	// noBody ignores the body of requests.
+	// noBody is true for a method without arguments: the body of its requests is not read.
 	noBody bool
 	// event is the log line of a success, or "", and verbosity its level.
 	event     string
