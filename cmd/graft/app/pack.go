@@ -39,7 +39,10 @@ const (
 )
 
 // tagForm matches valid tags (OCI distribution specification, "Pulling manifests").
-var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+// maximumTag is the greatest length of a tag in characters.
+const maximumTag = 128
 
 func newPackCommand(s *Streams) *cobra.Command {
 	o := &packOptions{}
@@ -78,8 +81,9 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 	switch {
 	case o.file == "" && o.format == packOCI:
 		return errors.New("name the file or folder for the image with --output-file")
-	case !tagForm.MatchString(o.tag):
-		return fmt.Errorf("--tag %q: a tag is of letters, digits, dots, dashes and underscores, and 128 at most", o.tag)
+	case len(o.tag) > maximumTag || !tagForm.MatchString(o.tag):
+		return fmt.Errorf("--tag %q: a tag has at most %d letters, digits, underscores, dots and dashes, and starts with none of the last two",
+			o.tag, maximumTag)
 	}
 	profiles, err := folder.Read(paths...)
 	if err != nil {

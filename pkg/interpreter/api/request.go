@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,23 +115,26 @@ func (a *asked) readKind(request *document.Node) error {
 		return err
 	}
 	switch {
-	case !groupName.MatchString(a.Kind.Group):
+	case !isShort(a.Kind.Group, lower+".", validation.DNS1123SubdomainMaxLength):
 		return malformed("request.kind.group must be a DNS name of at most %d characters, such as apps", validation.DNS1123SubdomainMaxLength)
-	case !versionName.MatchString(a.Kind.Version):
+	case !isShort(a.Kind.Version, lower, validation.DNS1123LabelMaxLength):
 		return malformed("request.kind.version must be a DNS label of at most %d characters, such as v1", validation.DNS1123LabelMaxLength)
-	case !kindName.MatchString(a.Kind.Kind):
+	case !isShort(a.Kind.Kind, lower+upper, validation.DNS1123LabelMaxLength):
 		return malformed("request.kind.kind must be a word of at most %d letters, such as Deployment", validation.DNS1123LabelMaxLength)
 	}
 	return nil
 }
 
-// These names are short and plain, as all names are that an API server serves, so that they may be stored and
-// logged. The rules decide which names exist.
-var (
-	groupName   = regexp.MustCompile(`^[a-z0-9.-]{0,253}$`)
-	versionName = regexp.MustCompile(`^[a-z0-9-]{0,63}$`)
-	kindName    = regexp.MustCompile(`^[A-Za-z0-9-]{0,63}$`)
+// The characters of names that an API server serves.
+const (
+	lower = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
+
+// isShort reports whether a name has only these characters, and at most so many that it may be stored and logged.
+func isShort(name, characters string, most int) bool {
+	return len(name) <= most && strings.Trim(name, characters) == ""
+}
 
 func (a *asked) readOperation(request *document.Node) error {
 	var name string

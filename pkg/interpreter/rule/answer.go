@@ -203,7 +203,7 @@ func (d *dependencies) evaluate(q *question) (interpreter.Dependency, error) {
 		return result, err
 	case !isVersion(result.APIVersion):
 		return result, unfit("%s: the result is neither v1 nor group/version", d.apiVersion.at)
-	case !kindName.MatchString(result.Kind):
+	case !isKind(result.Kind):
 		return result, unfit("%s: the result is not a kind", d.kind.at)
 	case d.named && result.Name == "":
 		return result, unfit("%s: the result is empty", d.name.at)

@@ -156,7 +156,7 @@ func (c *compiler) name(p place) {
 	if name.Absent() || name.Value == "" {
 		return
 	}
-	if !kindName.MatchString(name.Value) {
+	if !isKind(name.Value) {
 		c.add(p, source.InvalidName, "%q is not a valid kind, such as Deployment", name.Value)
 	}
 	c.of.kinds = append(c.of.kinds, name.Value)
@@ -208,7 +208,7 @@ func (c *compiler) dependencies(p place) rule {
 	if version, ok := constant(d.apiVersion, env); ok && version != "" && !isVersion(version) {
 		c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1 nor group/version", version)
 	}
-	if kind, ok := constant(d.kind, env); ok && kind != "" && !kindName.MatchString(kind) {
+	if kind, ok := constant(d.kind, env); ok && kind != "" && !isKind(kind) {
 		c.add(p.At("kind"), source.InvalidName, "%q is not a valid kind, such as Secret", kind)
 	}
 	c.dependencyNames(env, p, d)

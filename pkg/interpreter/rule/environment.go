@@ -17,15 +17,24 @@ import (
 )
 
 var (
-	kindName    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-	versionName = regexp.MustCompile(`^[a-z][a-z0-9]{0,62}$`)
+	kindForm    = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	versionForm = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 )
+
+// isKind reports whether a text is the kind of an API, and isVersionName whether it is a version of one.
+func isKind(text string) bool {
+	return len(text) <= validation.DNS1123LabelMaxLength && kindForm.MatchString(text)
+}
+
+func isVersionName(text string) bool {
+	return len(text) <= validation.DNS1123LabelMaxLength && versionForm.MatchString(text)
+}
 
 // splitVersion splits an apiVersion. The version is empty for all versions of a group (group/*).
 func splitVersion(text string) (group, version string, ok bool) {
 	group, version, found := strings.Cut(text, "/")
 	if !found {
-		return "", text, versionName.MatchString(text)
+		return "", text, isVersionName(text)
 	}
 	if len(validation.IsDNS1123Subdomain(group)) > 0 {
 		return "", "", false
@@ -33,7 +42,7 @@ func splitVersion(text string) (group, version string, ok bool) {
 	if version == "*" {
 		return group, "", true
 	}
-	return group, version, versionName.MatchString(version)
+	return group, version, isVersionName(version)
 }
 
 // The object types of expressions. Kubernetes objects themselves are untyped: use has() and ?. to test fields.

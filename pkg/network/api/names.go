@@ -34,11 +34,14 @@ func CheckNamespace(name string) error {
 }
 
 // uid matches UIDs of Kubernetes, including those of static Pods, which are not UUIDs.
-var uid = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]{0,126}[0-9A-Za-z])?$`)
+var uid = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]*[0-9A-Za-z])?$`)
+
+// maximumUID is the greatest length of a UID in characters.
+const maximumUID = 128
 
 // CheckUID returns an error for an invalid UID.
 func CheckUID(text string) error {
-	if text == "" || uid.MatchString(text) {
+	if text == "" || len(text) <= maximumUID && uid.MatchString(text) {
 		return nil
 	}
 	return errors.New("must be a UID: at most 128 characters, letters, digits, -, . and _")

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,9 +69,15 @@ func (NetworkContract) JSONSchema() string {
 // fits.
 const maximumSocketPath = 100
 
-// socketName matches systemd's FileDescriptorName: ASCII without control characters and colons
-// (systemd.socket(5)), and without spaces.
-var socketName = regexp.MustCompile(`^[[:graph:]]{1,255}$`)
+// maximumSocketName is the length in bytes that systemd allows for a FileDescriptorName (systemd.socket(5)).
+const maximumSocketName = 255
+
+// isSocketName reports whether a name is a FileDescriptorName of systemd without spaces: ASCII without control
+// characters and colons.
+func isSocketName(name string) bool {
+	return name != "" && len(name) <= maximumSocketName &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' })
+}
 
 // Endpoint returns the address for package net: the network unix with a path, or tcp with host:port. For the
 // network systemd, it returns the name of a socket that systemd has opened. It fails for an invalid address.
@@ -90,7 +95,7 @@ func (l NetworkListener) Endpoint() (netw, address string, err error) {
 		}
 		return "tcp", rest, nil
 	case ok && scheme == "systemd":
-		if !socketName.MatchString(rest) || strings.Contains(rest, ":") {
+		if !isSocketName(rest) {
 			return "", "", errors.New("must be systemd://name, with the FileDescriptorName of the socket")
 		}
 		return "systemd", rest, nil

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -39,10 +41,7 @@ type Trunk struct {
 	Warm int
 }
 
-var (
-	uuid       = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	namePrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-)
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // Compile checks a declaration without reading files. The definition must not be used if there are errors.
 func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Definition, source.Findings) {
@@ -86,7 +85,7 @@ func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Defin
 		}
 		d.AllowedAddressPairs = append(d.AllowedAddressPairs, prefix)
 	}
-	if !namePrefix.MatchString(d.NamePrefix) {
+	if len(validation.IsDNS1123Label(d.NamePrefix)) > 0 {
 		const message = "%q must be at most 63 lower case letters, digits and dashes"
 		c.add(spec.NamePrefix.At, ".namePrefix", source.InvalidName, message, d.NamePrefix)
 	}
