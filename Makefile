@@ -168,20 +168,20 @@ test-debian: build
 	@mkdir -p $(LIBNETWORK)
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
-	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) ./test/system/...
 
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
 GARDEN = etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
 test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, built from its module, in separate namespaces.
 	@$(TOOLS) $(GARDEN)
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
-	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
+	go test -tags 'system gardener' -timeout 45m $(TESTFLAGS) ./test/system/gardener
 
 # Ten minutes on two cores; four with LABELS='!slow', which omits the tests that all clouds pass.
 test-neutron: build ## Run the cloud for OpenStack against Debian's Neutron and Keystone, and install them if they are missing, as root.
 	@hack/system/packages.sh keystone neutron-server
 	@echo '==> the cloud for OpenStack against a real Neutron (LABELS=!slow omits six minutes)'
-	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron $(if $(LABELS),-ginkgo.label-filter '$(LABELS)')
+	go test -tags 'system neutron' -timeout 60m $(TESTFLAGS) ./test/system/neutron $(if $(LABELS),-ginkgo.label-filter '$(LABELS)')
 
 bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers bench-neutron ## Measure admissions, memory, interpretations, allocations, endpoints, containers and binds, compared with floors and peers.
 

@@ -61,7 +61,7 @@ var _ = Describe("admissions", func() {
 			}, &out)).To(Succeed(), "the guest: %s", &out)
 			Expect(out.String()).To(ContainSubstring("the clock has jumped back: answered after"), "the last step has run")
 			AddReportEntry("the guest", out.String())
-		}, SpecTimeout(18*time.Minute))
+		}, SpecTimeout(50*time.Minute))
 })
 
 // gardener returns the folder of Gardener's module.

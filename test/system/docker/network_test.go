@@ -41,7 +41,7 @@ var _ = Describe("docker network create", Ordered, func() {
 		Expect(w.in("one", "/bin/ip", "route")).To(
 			And(ContainSubstring("192.0.2.0/24 via 172.31.9.1"), ContainSubstring("default via 172.31.9.1")), "routes")
 		w.docker("rm", "--force", "one")
-		w.docker("network", "rm", "plain")
+		w.removeNetwork("plain")
 		w.bare()
 		w.refused([]string{"plain"}, "network", "inspect", "plain")
 	})
@@ -126,7 +126,7 @@ var _ = Describe("containers", func() {
 		w.both("one", "two", "rack")
 		w.reach("one", "10.65.0.1")
 		w.docker("rm", "--force", "one", "two")
-		w.docker("network", "rm", "rack")
+		w.removeNetwork("rack")
 
 		// macvlan by options, private: neighbours are not reached
 		w.docker("network", "create", "-d", "graft", "-o", "kind=macvlan", "-o", "parent=up0", "-o", "mode=private",

@@ -235,9 +235,27 @@ func (w *world) clear() {
 	if ids := w.docker("ps", "--all", "--quiet"); ids != "" {
 		w.docker(append([]string{"rm", "--force"}, strings.Fields(ids)...)...)
 	}
-	if ids := w.docker("network", "ls", "--quiet", "--filter=type=custom"); ids != "" {
-		w.docker(append([]string{"network", "rm"}, strings.Fields(ids)...)...)
+	for _, id := range strings.Fields(w.docker("network", "ls", "--quiet", "--filter=type=custom")) {
+		w.removeNetwork(id)
 	}
+}
+
+// removeNetwork removes a network without containers. A dockerd before 28.1 that has started or removed several
+// containers at once may have miscounted their endpoints, and then refuses to remove their network until it is
+// restarted, when it counts again (moby/moby issue 42119).
+func (w *world) removeNetwork(name string) {
+	_, err := w.dockerd.Do(w.ctx, "network", "rm", name)
+	if err == nil {
+		return
+	}
+	w.Expect(err.Error()).To(ContainSubstring("has active endpoints"), "removing the network %s", name)
+	w.Expect(w.docker("network", "inspect", "--format={{len .Containers}}", name)).To(Equal("0"), "containers of %s", name)
+	w.Expect(w.dockerd.Stop()).To(Succeed(), "stopping dockerd")
+	w.start(&w.dockerd.Process)
+	log, err := os.ReadFile(w.dockerd.Log())
+	w.Expect(err).NotTo(HaveOccurred(), "reading the log of dockerd")
+	w.Expect(string(log)).To(ContainSubstring("Inconsistent endpoint_cnt"), "the log of a dockerd that has miscounted")
+	w.docker("network", "rm", name)
 }
 
 // bare waits until the machine has only its own links, and the ledger no allocation.

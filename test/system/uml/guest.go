@@ -73,6 +73,10 @@ func work() error {
 	if err := load(job.Modules); err != nil {
 		return err
 	}
+	// A kube-apiserver labels its Lease with the hostname.
+	if err := unix.Sethostname([]byte("guest")); err != nil {
+		return fmt.Errorf("setting the hostname: %w", err)
+	}
 	if err := up("lo"); err != nil {
 		return err
 	}
