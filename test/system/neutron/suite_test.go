@@ -31,6 +31,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 const (
@@ -45,8 +46,7 @@ var suiteT *testing.T
 
 func TestNeutron(t *testing.T) {
 	suiteT = t
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "A real Neutron")
+	suite.Run(t, "neutron", "network")
 }
 
 // fixture is what all specs share.

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/chromium"
 )
 
@@ -30,10 +31,7 @@ var (
 	server  *httptest.Server
 )
 
-func TestSite(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "Documentation site")
-}
+func TestSite(t *testing.T) { suite.Run(t, "site") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	docs := exec.CommandContext(ctx, "make", "--no-print-directory", "docs")
