@@ -52,7 +52,7 @@ var _ = Describe("admissions", func() {
 			tools := filepath.Join(root, ".cache", "tools", "bin")
 			var out bytes.Buffer
 			Expect(uml.Run(ctx, uml.Job{
-				Command: []string{"guest"}, Env: []string{guestVariable + "=1"}, Memory: 3072,
+				Command: []string{"guest"}, Env: []string{guestVariable + "=1", "GOGC=300"}, Memory: 3072,
 				Files: map[string]string{
 					"guest": self, "etcd": filepath.Join(tools, "etcd"), "kube-apiserver": filepath.Join(tools, "kube-apiserver"),
 					extension:  filepath.Join(root, "bin", extension),

@@ -128,8 +128,8 @@ func (s *scenario) prepare(ctx context.Context) error {
 	return os.WriteFile(s.profile, []byte(profile), 0o600)
 }
 
-// keep runs the extension until the context ends. Like a kubelet with the chart's probe, it restarts the extension when
-// it has exited or was not healthy three times.
+// keep runs the extension until the context ends. Like a kubelet with the chart's probes, it restarts the extension when
+// it has exited or is not healthy.
 func (s *scenario) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := start(context.Background(), s.log, "./"+extension, "--kubeconfig="+s.kubeconfig, "--profile="+s.profile,
@@ -146,11 +146,12 @@ func (s *scenario) keep(ctx context.Context) {
 	}
 }
 
-// watch returns when the program must be restarted or the context ends.
+// watch returns when the program must be restarted or the context ends. It must be healthy within five minutes, because
+// a guest is slow, and may then fail three checks.
 func (s *scenario) watch(ctx context.Context, p *process) {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()
-	for failures := 0; failures < 3; {
+	for failures, allowed := 0, 30; failures < allowed; {
 		select {
 		case <-ctx.Done():
 			return
@@ -160,7 +161,7 @@ func (s *scenario) watch(ctx context.Context, p *process) {
 		case <-ticker.C:
 		}
 		if failures++; healthy(ctx) {
-			failures = 0
+			failures, allowed = 0, 3
 		}
 	}
 	s.report("the extension is not healthy")

@@ -184,8 +184,8 @@ func (c *cluster) startServer(ctx context.Context) (*process, error) {
 	return start(ctx, "kube-apiserver.log", "./kube-apiserver", "--etcd-servers="+etcdClient, "--secure-port="+serverPort,
 		"--bind-address=127.0.0.1",
 		"--tls-cert-file="+in("tls.crt"), "--tls-private-key-file="+in("tls.key"), "--token-auth-file="+in("tokens"),
-		// The only user is an administrator. A guest needs minutes to create the roles of RBAC.
-		"--authorization-mode=AlwaysAllow", "--runtime-config=rbac.authorization.k8s.io/v1=false",
+		// The only user is an administrator, and a guest is too slow for caches of all kinds.
+		"--authorization-mode=AlwaysAllow", "--watch-cache=false", "--enable-priority-and-fairness=false",
 		"--service-account-issuer=https://localhost", "--service-account-key-file="+in("tls.crt"),
 		"--service-account-signing-key-file="+in("tls.key"),
 		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount",
@@ -245,7 +245,7 @@ func eventually(what string, check func() error) error {
 		if time.Since(start) > patience || errors.As(err, &end) {
 			return fmt.Errorf("timed out waiting until %s: %w", what, err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond)
 	}
 }
 

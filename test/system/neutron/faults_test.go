@@ -69,8 +69,9 @@ var _ = Describe("several binds", func() {
 		distinct(all)
 		Expect(vlans(ctx, trunk)).To(HaveLen(20))
 		calls, _ := fixture.proxy.seen()
-		Expect(count(calls, "POST ports")).To(BeNumerically("<=", 4))
-		Expect(count(calls, "PUT add_subports")).To(BeNumerically("<=", 4))
+		// On an idle machine there are two of each; a slow Neutron is called again.
+		Expect(count(calls, "POST ports")).To(BeNumerically("<=", 10), "calls for 20 ports")
+		Expect(count(calls, "PUT add_subports")).To(BeNumerically("<=", 10), "calls to attach 20 ports")
 		unbindAll(ctx, c, all)
 	})
 
