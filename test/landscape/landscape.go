@@ -16,9 +16,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gardener/gardener/pkg/client/kubernetes"
+	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,7 +100,11 @@ func (l *Landscape) start(ctx context.Context, options Options) error {
 		return err
 	}
 	l.config = config
-	if l.client, err = client.New(config, client.Options{Scheme: kubernetes.SeedScheme}); err != nil {
+	known, err := newScheme()
+	if err != nil {
+		return fmt.Errorf("registering the kinds of a seed: %w", err)
+	}
+	if l.client, err = client.New(config, client.Options{Scheme: known}); err != nil {
 		return fmt.Errorf("creating a client: %w", err)
 	}
 	if err := os.WriteFile(l.Kubeconfig(), l.environment.KubeConfig, 0o600); err != nil {
@@ -171,6 +182,22 @@ func (l *Landscape) place(ctx context.Context, address string) error {
 	return err
 }
 
+// newScheme returns the kinds of Kubernetes and of the definitions that a landscape installs. Gardener's own scheme for
+// seeds has more kinds, but its packages would add thirty megabytes to every test binary.
+func newScheme() (*runtime.Scheme, error) {
+	known := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(
+		scheme.AddToScheme,
+		apiextensionsv1.AddToScheme,
+		druidcorev1alpha1.AddToScheme,
+		extensionsv1alpha1.AddToScheme,
+		machinev1alpha1.AddToScheme,
+		resourcesv1alpha1.AddToScheme,
+		vpaautoscalingv1.AddToScheme,
+	)
+	return known, builder.AddToScheme(known)
+}
+
 // Stop stops kube-apiserver and etcd and removes their data. Further calls wait for the first one and return its error.
 func (l *Landscape) Stop() error {
 	l.stop.Do(func() {
@@ -200,7 +227,8 @@ func (l *Landscape) Stopped() <-chan struct{} { return l.stopped }
 // Config returns a copy of the configuration of an administrator's client.
 func (l *Landscape) Config() *rest.Config { return rest.CopyConfig(l.config) }
 
-// Client returns an administrator's client without a cache, for all kinds in a seed.
+// Client returns an administrator's client without a cache, for the kinds of newScheme and for unstructured objects of
+// all kinds.
 func (l *Landscape) Client() client.Client { return l.client }
 
 // Kubeconfig returns the path of an administrator's kubeconfig file, for subprocesses and for kubectl.

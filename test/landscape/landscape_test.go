@@ -6,6 +6,7 @@ package landscape_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,7 +14,7 @@ import (
 
 	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
-	"github.com/gardener/gardener/pkg/extensions"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -97,11 +98,25 @@ var _ = Describe("a landscape", Ordered, func() {
 			"shoot.gardener.cloud/uid":                                                 string(shoot.Status.UID),
 		}), "annotations of the namespace")
 
-		cluster, err := extensions.GetCluster(ctx, l.Client(), "shoot--sample--one")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(cluster.Shoot.Spec.Kubernetes.Version).To(Equal("1.34.3"), "the version of the shoot")
-		Expect(cluster.Seed.Spec.Provider.Type).To(Equal("aws"), "the provider of the seed")
-		Expect(cluster.CloudProfile.Spec.Type).To(Equal("openstack"), "the type of the cloud profile")
+		cluster := &extensionsv1alpha1.Cluster{}
+		Expect(l.Client().Get(ctx, client.ObjectKey{Name: "shoot--sample--one"}, cluster)).To(Succeed())
+		storedShoot, storedSeed := &gardencorev1beta1.Shoot{}, &gardencorev1beta1.Seed{}
+		storedProfile := &gardencorev1beta1.CloudProfile{}
+		for kind, part := range map[string]struct {
+			raw  []byte
+			into client.Object
+		}{
+			"Shoot":        {cluster.Spec.Shoot.Raw, storedShoot},
+			"Seed":         {cluster.Spec.Seed.Raw, storedSeed},
+			"CloudProfile": {cluster.Spec.CloudProfile.Raw, storedProfile},
+		} {
+			Expect(json.Unmarshal(part.raw, part.into)).To(Succeed(), "reading the %s", kind)
+			Expect(part.into.GetObjectKind().GroupVersionKind()).To(
+				Equal(gardencorev1beta1.SchemeGroupVersion.WithKind(kind)), "API version and kind of the %s", kind)
+		}
+		Expect(storedShoot.Spec.Kubernetes.Version).To(Equal("1.34.3"), "the version of the shoot")
+		Expect(storedSeed.Spec.Provider.Type).To(Equal("aws"), "the provider of the seed")
+		Expect(storedProfile.Spec.Type).To(Equal("openstack"), "the type of the cloud profile")
 	}, SpecTimeout(patience))
 
 	It("creates a shoot without a Cluster and without a label", func(ctx context.Context) {
@@ -114,8 +129,8 @@ var _ = Describe("a landscape", Ordered, func() {
 		namespace := &corev1.Namespace{}
 		Expect(l.Client().Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
 		Expect(namespace.Labels).NotTo(HaveKey("shoot.gardener.cloud/provider"))
-		_, err = extensions.GetCluster(ctx, l.Client(), name)
-		Expect(err).To(Satisfy(apierrors.IsNotFound), "reading the Cluster")
+		Expect(l.Client().Get(ctx, client.ObjectKey{Name: name}, &extensionsv1alpha1.Cluster{})).
+			To(Satisfy(apierrors.IsNotFound), "reading the Cluster")
 	}, SpecTimeout(patience))
 
 	It("refuses a shoot without a provider", func(ctx context.Context) {

@@ -14,10 +14,11 @@ import (
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	"github.com/gardener/gardener/pkg/apis/core/v1beta1/helper"
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
-	"github.com/gardener/gardener/pkg/extensions"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	podsecurity "k8s.io/pod-security-admission/api"
 )
 
@@ -57,13 +58,27 @@ func (l *Landscape) CreateShoot(ctx context.Context, options ShootOptions) (stri
 	if options.WithoutCluster {
 		return namespace.Name, nil
 	}
-	shoot := options.Shoot.DeepCopy()
-	shoot.Status.TechnicalID = namespace.Name
-	if err := extensions.SyncClusterResourceToSeed(ctx, l.client, namespace.Name, shoot, options.CloudProfile,
-		options.Seed); err != nil {
+	if err := l.createOrUpdate(ctx, newCluster(namespace.Name, options)); err != nil {
 		return "", fmt.Errorf("creating cluster %s: %w", namespace.Name, err)
 	}
 	return namespace.Name, nil
+}
+
+// newCluster returns the Cluster resource as gardenlet writes it (pkg/extensions/cluster.go).
+func newCluster(name string, options ShootOptions) *extensionsv1alpha1.Cluster {
+	shoot, seed, profile := options.Shoot.DeepCopy(), options.Seed.DeepCopy(), options.CloudProfile.DeepCopy()
+	shoot.Status.TechnicalID = name
+	shoot.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+	seed.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
+	profile.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"))
+	return &extensionsv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: extensionsv1alpha1.ClusterSpec{
+			Shoot:        runtime.RawExtension{Object: shoot},
+			Seed:         runtime.RawExtension{Object: seed},
+			CloudProfile: runtime.RawExtension{Object: profile},
+		},
+	}
 }
 
 // newNamespace returns the namespace as gardenlet writes it.

@@ -33,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/oversize"
@@ -92,7 +91,8 @@ func start(ctx SpecContext) *extension {
 	listens, err := env.NewExtension(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	e := &extension{Extension: listens, profile: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace.Name, Name: "oversize", Labels: map[string]string{webhook.ProfileLabel: "true"},
+		Namespace: namespace.Name, Name: "oversize",
+		Labels: map[string]string{"graft.provider.extensions.gardener.cloud/profile": "true"},
 	}}}
 	e.profile.Data = map[string]string{"profile.yaml": `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
