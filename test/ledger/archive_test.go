@@ -16,14 +16,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
 var _ = Describe("the archive of a ledger on etcd", func() {
 	It("moves a ledger to an empty prefix, where faults are found and fixed", func(ctx SpecContext) {
 		const count = 100
-		c := cluster.Start(GinkgoTB(), 1)
-		from, to := open(GinkgoTB(), c, "/from"), open(GinkgoTB(), c, "/to")
+		from, to := open(GinkgoTB(), members, "/from"), open(GinkgoTB(), members, "/to")
 		l, err := ledger.Open(ctx, from, pool(GinkgoTB()))
 		Expect(err).NotTo(HaveOccurred(), "opening the ledger")
 		for i := range count {

@@ -23,14 +23,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-var _ = Describe("an etcd that cannot be opened", Ordered, func() {
-	var c *cluster.Cluster
-
-	BeforeAll(func() { c = cluster.Start(GinkgoTB(), 1) })
-
+var _ = Describe("an etcd that cannot be opened", func() {
 	DescribeTable("is reported with its endpoints and the reason, without the password",
-		func(ctx SpecContext, options func(*cluster.Cluster) etcd.Options, reason string) {
-			o := options(c)
+		func(ctx SpecContext, options func() etcd.Options, reason string) {
+			o := options()
 			o.DialTimeout = 10 * time.Second
 			store, err := etcd.Open(ctx, o)
 			if err == nil {
@@ -42,26 +38,43 @@ var _ = Describe("an etcd that cannot be opened", Ordered, func() {
 			}
 			Expect(err.Error()).NotTo(ContainSubstring("secret"), "the password")
 		},
-		Entry("when nothing listens", func(c *cluster.Cluster) etcd.Options {
-			return etcd.Options{Endpoints: []string{"https://127.0.0.1:1", "https://127.0.0.1:2"}, TLS: c.TLS}
+		Entry("when nothing listens", func() etcd.Options {
+			return etcd.Options{Endpoints: []string{"https://127.0.0.1:1", "https://127.0.0.1:2"}, TLS: members.TLS}
 		}, "connection refused"),
-		Entry("when nothing listens, and there is a password", func(c *cluster.Cluster) etcd.Options {
-			return etcd.Options{Endpoints: []string{"https://127.0.0.1:1"}, TLS: c.TLS, Username: "u", Password: "secret"}
+		Entry("when nothing listens, and there is a password", func() etcd.Options {
+			return etcd.Options{Endpoints: []string{"https://127.0.0.1:1"}, TLS: members.TLS, Username: "u", Password: "secret"}
 		}, "connection refused"),
-		Entry("when the client has no certificate", func(c *cluster.Cluster) etcd.Options {
-			anonymous := c.TLS.Clone()
+		Entry("when the client has no certificate", func() etcd.Options {
+			anonymous := members.TLS.Clone()
 			anonymous.Certificates = nil
-			return etcd.Options{Endpoints: c.Endpoints, TLS: anonymous}
+			return etcd.Options{Endpoints: members.Endpoints, TLS: anonymous}
 		}, ""), // the reasons of a member that refuses late differ
-		Entry("when the authority is unknown", func(c *cluster.Cluster) etcd.Options {
-			return etcd.Options{Endpoints: c.Endpoints}
+		Entry("when the authority is unknown", func() etcd.Options {
+			return etcd.Options{Endpoints: members.Endpoints}
 		}, "unknown authority"),
 	)
 })
 
-var _ = Describe("the limits of etcd", func() {
+// The last spec fills the member.
+var _ = Describe("the limits of etcd", Ordered, func() {
+	var c *cluster.Cluster
+
+	BeforeAll(func() { c = cluster.Start(GinkgoTB(), 1, "--quota-backend-bytes=4194304", "--max-txn-ops=4") })
+
+	It("refuse a row and a transaction that are too large", func(ctx SpecContext) {
+		store := open(GinkgoTB(), c, "/large")
+		DeferCleanup(store.Close)
+		large := ledger.Change{Key: "a", Value: bytes.Repeat([]byte("x"), 1_700_000)}
+		Expect(store.Commit(ctx, large)).To(MatchError(ledger.ErrTooLarge), "a row of 1.7 MB")
+		var changes []ledger.Change
+		for i := range 4 {
+			changes = append(changes, ledger.Change{Key: fmt.Sprint(i), Value: []byte("x")})
+		}
+		Expect(store.Commit(ctx, changes...)).To(MatchError(ledger.ErrTooLarge), "a transaction of four rows")
+	})
+
 	It("stop new allocations when its space is used up, and allow releases", func(ctx SpecContext) {
-		store := open(GinkgoTB(), cluster.Start(GinkgoTB(), 1, "--quota-backend-bytes=4194304"), "/full")
+		store := open(GinkgoTB(), c, "/full")
 		DeferCleanup(store.Close)
 		value := bytes.Repeat([]byte("x"), 200_000)
 		var err error
@@ -73,18 +86,6 @@ var _ = Describe("the limits of etcd", func() {
 		Expect(store.Get(ctx, "0")).To(BeNil(), "the released row")
 		large := ledger.Change{Key: "large", Value: bytes.Repeat([]byte("x"), 1_700_000)}
 		Expect(store.Commit(ctx, large)).To(Or(MatchError(ledger.ErrTooLarge), MatchError(etcd.ErrFull)), "a row of 1.7 MB")
-	})
-
-	It("refuse a row and a transaction that are too large", func(ctx SpecContext) {
-		store := open(GinkgoTB(), cluster.Start(GinkgoTB(), 1, "--max-txn-ops=4"), "/large")
-		DeferCleanup(store.Close)
-		large := ledger.Change{Key: "a", Value: bytes.Repeat([]byte("x"), 1_700_000)}
-		Expect(store.Commit(ctx, large)).To(MatchError(ledger.ErrTooLarge), "a row of 1.7 MB")
-		var changes []ledger.Change
-		for i := range 4 {
-			changes = append(changes, ledger.Change{Key: fmt.Sprint(i), Value: []byte("x")})
-		}
-		Expect(store.Commit(ctx, changes...)).To(MatchError(ledger.ErrTooLarge), "a transaction of four rows")
 	})
 })
 
@@ -142,13 +143,12 @@ var _ = Describe("an etcd with users, who may only use a prefix", Ordered, func(
 
 var _ = Describe("a server that was cut off while etcd compacted its history", func() {
 	It("reads all rows again", func(ctx SpecContext) {
-		c := cluster.Start(GinkgoTB(), 1)
-		wire := newWire(strings.TrimPrefix(c.Endpoints[0], "https://"))
+		wire := newWire(strings.TrimPrefix(members.Endpoints[0], "https://"))
 		distant, err := etcd.Open(ctx, etcd.Options{
-			Endpoints: []string{"https://" + wire.address}, TLS: c.TLS, Prefix: "/compacted",
+			Endpoints: []string{"https://" + wire.address}, TLS: members.TLS, Prefix: "/compacted",
 		})
 		Expect(err).NotTo(HaveOccurred(), "opening the store")
-		one, two := follow(open(GinkgoTB(), c, "/compacted")), follow(distant)
+		one, two := follow(open(GinkgoTB(), members, "/compacted")), follow(distant)
 		taken := func() uint64 { return two.Taken("pool") }
 		reserve := func(key string) {
 			GinkgoHelper()
@@ -167,7 +167,7 @@ var _ = Describe("a server that was cut off while etcd compacted its history", f
 			Expect(one.Delete(ctx, owner, time.Now(), time.Time{})).To(Succeed(), "releasing %s", owner)
 		}
 		reserve("kept")
-		admin := c.Client()
+		admin := members.Client()
 		now, err := admin.Get(ctx, "any")
 		Expect(err).NotTo(HaveOccurred(), "reading the revision")
 		_, err = admin.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())

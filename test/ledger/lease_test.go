@@ -24,7 +24,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
 // leased has a pool of 14 addresses.
@@ -38,13 +37,13 @@ profiles:
 `
 
 // node returns a server of leases with its own etcd client, until the end of the spec.
-func node(c *cluster.Cluster, name string) *ipam.Driver {
+func node(name string) *ipam.Driver {
 	GinkgoHelper()
 	documents, findings := profile.LoadNetworks(source.File{Name: "profile.yaml", Data: []byte(leased)})
 	Expect(findings).To(BeEmpty(), "findings of the profile")
 	p, more := policy.Compile(documents)
 	Expect(more.Errors()).To(BeEmpty(), "errors of the profile")
-	store := open(GinkgoTB(), c, "/leases")
+	store := open(GinkgoTB(), members, "/leases")
 	ctx, cancel := context.WithCancel(context.Background())
 	l, err := ledger.Open(ctx, store, p.Pools["small"].Pool)
 	Expect(err).NotTo(HaveOccurred(), "opening the ledger")
@@ -77,8 +76,7 @@ func node(c *cluster.Cluster, name string) *ipam.Driver {
 // space they share one lease.
 var _ = Describe("three nodes that lease addresses of one pool", func() {
 	It("give no address to two callers, count each activation, and leave nothing", func(ctx SpecContext) {
-		c := cluster.Start(GinkgoTB(), 3, "--heartbeat-interval=300", "--election-timeout=3000")
-		nodes := []*ipam.Driver{node(c, "a"), node(c, "b"), node(c, "c")}
+		nodes := []*ipam.Driver{node("a"), node("b"), node("c")}
 		ids := make([]string, len(nodes))
 		for i, n := range nodes {
 			for _, space := range []string{ipam.LocalSpace, ipam.GlobalSpace} {
@@ -103,8 +101,8 @@ var _ = Describe("three nodes that lease addresses of one pool", func() {
 		}
 		all.Wait()
 		together(ctx, nodes, "global/small/10.66.0.0/28")
-		shared(ctx, c, nodes[0])
-		store := open(GinkgoTB(), c, "/leases")
+		shared(ctx, nodes[0])
+		store := open(GinkgoTB(), members, "/leases")
 		DeferCleanup(store.Close)
 		report, err := ledger.Verify(ctx, store, ledger.VerifyOptions{Now: time.Now()})
 		Expect(err).NotTo(HaveOccurred(), "verifying the ledger")
@@ -169,9 +167,9 @@ func together(ctx context.Context, nodes []*ipam.Driver, id string) {
 }
 
 // shared lets another process change the row of a node.
-func shared(ctx context.Context, c *cluster.Cluster, a *ipam.Driver) {
+func shared(ctx context.Context, a *ipam.Driver) {
 	GinkgoHelper()
-	store := open(GinkgoTB(), c, "/leases")
+	store := open(GinkgoTB(), members, "/leases")
 	DeferCleanup(store.Close)
 	starts := record.New[map[string]any](store, "a", "lease-start")
 	const far = 99

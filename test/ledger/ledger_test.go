@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
@@ -21,11 +23,21 @@ import (
 
 func TestLedger(t *testing.T) { suite.Run(t, "ledger", "network") }
 
+// members is the etcd of all specs that neither kill members nor need flags of their own. Each has its own prefix.
+var members *cluster.Cluster
+
+var _ = BeforeSuite(func() { members = start(GinkgoTB()) })
+
+// start starts three members. Long intervals avoid elections on a busy machine.
+func start(t testing.TB) *cluster.Cluster {
+	t.Helper()
+	return cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
+}
+
 // TestSuite runs the cases that every store must pass, each below its own prefix. They are tests without Ginkgo, which
 // the stores share.
 func TestSuite(t *testing.T) {
-	// Long intervals avoid elections on a busy machine.
-	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
+	c := start(t)
 	var places atomic.Int32
 	ledgertest.RunShared(t, func(*testing.T) ledgertest.Open {
 		prefix := fmt.Sprintf("/suite/%d", places.Add(1))
