@@ -277,8 +277,7 @@ kubeflags: ## Write the table of Kubernetes' flags and feature gates (compiles e
 # Without -trimpath, so that dependencies are compiled once for programs and tests together.
 build: ## Build the programs, static, into bin/.
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
-	@mkdir -p bin
-	go build -buildvcs=false -ldflags "$$GRAFT_LDFLAGS" -o bin/ ./cmd/...
+	hack/build.sh
 	@case ":$$PATH:" in *":$(CURDIR)/bin:"*) ;; *) echo 'The programs are in bin/. To call them by name: export PATH="$(CURDIR)/bin:$$PATH"' ;; esac
 
 tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
