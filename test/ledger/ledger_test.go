@@ -28,10 +28,10 @@ var members *cluster.Cluster
 
 var _ = BeforeSuite(func() { members = start(GinkgoTB()) })
 
-// start starts three members. Long intervals avoid elections on a busy machine.
+// start starts three members that nothing kills. Long intervals avoid elections on a busy machine.
 func start(t testing.TB) *cluster.Cluster {
 	t.Helper()
-	return cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
+	return cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000", "--unsafe-no-fsync")
 }
 
 // TestSuite runs the cases that every store must pass, each below its own prefix. They are tests without Ginkgo, which
