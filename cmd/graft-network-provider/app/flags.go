@@ -42,7 +42,8 @@ It allocates addresses, MAC addresses and VLANs from pools, binds them in the cl
 ledger. It runs on each node, on a socket, or as a service for many nodes. For Docker it is a network and IPAM driver,
 and creates the links of containers.`,
 		Example: `  graft-network-provider --config /etc/graft/network-provider.yaml
-  graft-network-provider --profiles acme.yaml --ledger /var/lib/graft/ledger --listen dranet=unix:///run/graft/dranet.sock --node worker-1
+  graft-network-provider --profiles acme.yaml --ledger /var/lib/graft/ledger --node worker-1 \
+    --listen dranet=unix:///run/graft/dranet.sock
   graft-network-provider --profiles acme.yaml --listen docker=unix:///run/docker/plugins/graft.sock
   graft-network-provider --config /etc/graft/network-provider.yaml --check`,
 	}, version, func(c *cobra.Command) error {
@@ -86,10 +87,11 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.node, "node", f.node, "node of this server; empty for a service for many nodes (default $NODE_NAME)")
 	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with NetworkProfiles, in addition to the configuration (repeatable)")
 	set.StringVar(&f.ledger, "ledger", "", "folder of the embedded ledger (default /var/lib/graft/ledger)")
-	set.StringArrayVar(&f.listen, "listen", nil, "listener, instead of those of the configuration (repeatable): unix:///path, tcp://host:port or\n"+
-		"systemd://name, after its contracts, such as dranet=unix:///run/graft/dranet.sock. The default contracts are\n"+
-		"dranet and spiderpool; docker must be named: docker=unix:///run/docker/plugins/graft.sock")
-	set.BoolVar(&f.insecure, "insecure", false, "allow --listen on other addresses than loopback: any client that reaches it can allocate and release")
+	set.StringArrayVar(&f.listen, "listen", nil, "listener, instead of those of the configuration (repeatable): unix:///path,\n"+
+		"tcp://host:port or systemd://name, after its contracts, such as\n"+
+		"dranet=unix:///run/graft/dranet.sock. The default contracts are dranet and\n"+
+		"spiderpool; docker must be named: docker=unix:///run/docker/plugins/graft.sock")
+	set.BoolVar(&f.insecure, "insecure", false, "allow --listen on other addresses than loopback: any client that\nreaches it can allocate and release")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default 127.0.0.1:9474)`)
 	set.StringVar(&f.configurations, "cni-conf-dir", "", "folder of CNI network configurations (default /etc/cni/net.d)")
 	set.StringVar(&f.plugins, "cni-bin-dir", "", "folder of CNI plugins (default /opt/cni/bin)")

@@ -46,9 +46,9 @@ func NewCommand(version string) *cobra.Command {
 		Short: "Answer Karmada from InterpreterProfiles",
 		Long: `Answer Karmada from InterpreterProfiles.
 
-It is a resource interpreter webhook. For each kind, it tells Karmada the replicas, the dependencies, the fields that a member
-cluster decides, the reflected status, and the health. It knows Gardener's kinds without a profile. It issues its
-own certificate, unless it is given files, and keeps its registration in Karmada current.`,
+It is a resource interpreter webhook. For each kind, it tells Karmada the replicas, the dependencies, the fields
+that a member cluster decides, the reflected status, and the health. It knows Gardener's kinds without a
+profile. It issues its own certificate, unless it is given files, and keeps its registration in Karmada current.`,
 		Example: `  graft-resource-interpreter --profiles acme.yaml --certificate-folder /tmp/graft
   graft-resource-interpreter --config /etc/graft/resource-interpreter.yaml
   graft-resource-interpreter --certificate-secret graft-system/interpreter --register graft --url https://interpreter.example.com/interpret

@@ -39,8 +39,8 @@ func newCloudCheckCommand(s *Streams) *cobra.Command {
 		Short: "Test credentials, permissions, extensions and quotas of OpenStack",
 		Long: `Test credentials, permissions, extensions and quotas of OpenStack.
 
-It reads network profiles and tests each cloud of the kind openstack with the files and the network of this machine. Nothing is
-changed. With --nic it also looks for the trunk of a node.
+It reads network profiles and tests each cloud of the kind openstack with the files and the network of this
+machine. Nothing is changed. With --nic it also looks for the trunk of a node.
 
 Exit status: 0; 1 if something is missing; 2 if the profiles or their credentials could not be read.`,
 		Example: `  # can a server with this profile bind ports? (openstack.yaml does not exist here)

@@ -35,14 +35,15 @@ func newCompareCommand(s *Streams) *cobra.Command {
 		Short: "Show what another version of profiles changes, and for which shoots",
 		Long: `Show what another version of profiles changes, and for which shoots.
 
-OLD and NEW are files or folders with profiles. To compare with a version in git, check it out into a second folder, such as
-with git worktree add ../before HEAD.
+OLD and NEW are files or folders with profiles. To compare with a version in git, check it out into a second
+folder, such as with git worktree add ../before HEAD.
 
-Both are applied to the control planes that Gardener creates for many shoots: each version of --kubernetes in each of the
---variants. A difference that several shoots have in common is shown once, with the list of these shoots. --manifest uses given
-manifests of control planes, as graft diff does.
+Both are applied to the control planes that Gardener creates for many shoots: each version of --kubernetes in
+each of the --variants. A difference that several shoots have in common is shown once, with the list of these
+shoots. --manifest uses given manifests of control planes, as graft diff does.
 
-Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies objects that OLD does not deny; 2 if the command failed.`,
+Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies objects that OLD does not deny; 2
+if the command failed.`,
 		Example: `  # differences between two profiles
   graft compare example/profiles/openstack example/profiles/stackit
 

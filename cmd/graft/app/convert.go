@@ -30,11 +30,12 @@ func newConvertCommand(s *Streams) *cobra.Command {
 		Short: "Propose rules for the differences between objects",
 		Long: `Propose rules for the differences between objects.
 
-BEFORE and AFTER are files or folders with manifests of control planes without and with the changes of a provider's webhook. Objects
-are matched by kind, namespace and name. graft render --without-profile writes a control plane as Gardener creates it.
+BEFORE and AFTER are files or folders with manifests of control planes without and with the changes of a
+provider's webhook. Objects are matched by kind, namespace and name. graft render --without-profile writes a
+control plane as Gardener creates it.
 
-The rules are applied to BEFORE. Differences that they do not reproduce are comments in the profile and messages on standard error.
-Conditions, expressions and the data of Secrets are not proposed.
+The rules are applied to BEFORE. Differences that they do not reproduce are comments in the profile and messages
+on standard error. Conditions, expressions and the data of Secrets are not proposed.
 
 Exit status: 0 if the profile reproduces all differences; 1 if not; 2 if the command failed.`,
 		Example: `  # from two dumps of a control plane

@@ -57,12 +57,13 @@ func newDiffCommand(s *Streams) *cobra.Command {
 		Short: "Show the changes of profiles, with the rule of each line",
 		Long: `Show the changes of profiles, with the rule of each line.
 
-Without manifests it uses the control plane that Gardener creates for a shoot; flags describe the shoot. Manifests may contain
-objects for the webhooks (Deployments, OperatingSystemConfigs, ...) and their context: the Cluster or Shoot, the Namespace, and
-Secrets and ConfigMaps for lookups. With KIND/NAME, such as deployment/kube-apiserver, only this object is shown.
+Without manifests it uses the control plane that Gardener creates for a shoot; flags describe the shoot.
+Manifests may contain objects for the webhooks (Deployments, OperatingSystemConfigs, ...) and their context: the
+Cluster or Shoot, the Namespace, and Secrets and ConfigMaps for lookups. With KIND/NAME, such as
+deployment/kube-apiserver, only this object is shown.
 
---live reads the control planes of a seed. It compares the result of the installed webhooks, from a dry run, with the result of
-the profiles. Nothing is changed there.
+--live reads the control planes of a seed. It compares the result of the installed webhooks, from a dry run,
+with the result of the profiles. Nothing is changed there.
 
 Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denied; 2 if the command failed.`,
 		Example: `  # all changes to the control plane of a shoot

@@ -39,12 +39,14 @@ func newDriftCommand(s *Streams) *cobra.Command {
 		Short: "Find objects of a seed that missed the webhook, and touch them",
 		Long: `Find objects of a seed that missed the webhook, and touch them.
 
-It compares each object with rules with the result of the webhook for an unchanged update. Objects differ if they were admitted
-without the webhook or with other profiles, or if they have values of removed rules. Without --profile, it reads the profiles from
-the ConfigMaps of the seed, as the chart installs them; profiles from images must be given. Nothing is changed.
+It compares each object with rules with the result of the webhook for an unchanged update. Objects differ if
+they were admitted without the webhook or with other profiles, or if they have values of removed rules. Without
+--profile, it reads the profiles from the ConfigMaps of the seed, as the chart installs them; profiles from
+images must be given. Nothing is changed.
 
---touch sends an empty patch to each object that differs, at a limited rate, so that the webhook mutates it. Without --yes,
-it only says how many these are. Changed Pod templates roll: graft diff --live --no-dry-run shows them.
+--touch sends an empty patch to each object that differs, at a limited rate, so that the webhook mutates it.
+Without --yes, it only says how many these are. Changed Pod templates roll: graft diff --live --no-dry-run shows
+them.
 
 Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the command failed.`,
 		Example: `  # objects that the installed webhook has missed (seed.yaml does not exist here)
@@ -80,7 +82,7 @@ const fastest = 50
 func (o *driftOptions) run(ctx context.Context, s *Streams) error {
 	switch {
 	case o.rate <= 0 || o.rate > fastest:
-		return fmt.Errorf("--rate must be more than 0, and %d at most", fastest)
+		return fmt.Errorf("--rate must be more than 0 and at most %d", fastest)
 	case o.limit < 0:
 		return errors.New("--limit must be 0 or more")
 	}
@@ -162,7 +164,7 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 		return nil
 	}
 	if !o.yes {
-		return fmt.Errorf("to touch %s of %s, %v a second at most, give --yes", counted(len(todo), "object", "objects"), to.Host(), o.rate)
+		return fmt.Errorf("to touch %s of %s, at most %v a second, give --yes", counted(len(todo), "object", "objects"), to.Host(), o.rate)
 	}
 	result.Touched = map[drift.Outcome]int{}
 	meter := newMeter(s, "object")

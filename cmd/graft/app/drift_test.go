@@ -22,8 +22,8 @@ func TestDriftRefuses(t *testing.T) {
 	profile := world + "profile.yaml"
 	for arguments, want := range map[string]string{
 		"-o yaml":                         "--output yaml: must be one of text, json",
-		"--rate 0":                        "--rate must be more than 0, and 50 at most",
-		"--rate 51":                       "--rate must be more than 0, and 50 at most",
+		"--rate 0":                        "--rate must be more than 0 and at most 50",
+		"--rate 51":                       "--rate must be more than 0 and at most 50",
 		"--limit -1":                      "--limit must be 0 or more",
 		"--rbac":                          "no profile: there is no profile.yaml here",
 		"--kubeconfig none -p " + profile: "reading the kubeconfig",

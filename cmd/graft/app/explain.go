@@ -34,9 +34,10 @@ func newExplainCommand(s *Streams) *cobra.Command {
 		Short: "Explain the rules for an object, or find the versions of a flag",
 		Long: `Explain which rules change an object and why, or find the versions of a flag, feature gate or admission plugin.
 
-For an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule: whether it was applied, the value of each part of
-its condition, its writes, and the rule that overrides it. The object comes from the control plane that Gardener creates for a
-shoot; flags describe the shoot. -f reads it from manifests, --live from a seed. Values of Secrets are hidden.
+For an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule: whether it was applied, the
+value of each part of its condition, its writes, and the rule that overrides it. The object comes from the
+control plane that Gardener creates for a shoot; flags describe the shoot. -f reads it from manifests, --live
+from a seed. Values of Secrets are hidden.
 
 For the rules of InterpreterProfiles, use ` + "`graft interpreter ask`" + `.
 

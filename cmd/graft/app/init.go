@@ -27,8 +27,9 @@ func newInitCommand(s *Streams) *cobra.Command {
 		Short: "Create a profile with a test and an editor configuration",
 		Long: `Create a profile with a test and an editor configuration.
 
-The profile has the rules for an external cloud-controller-manager. The default folder has the name of the profile. Existing files are
-kept unless --force is given. To begin from an example, copy its folder and change name and providers.`,
+The profile has the rules for an external cloud-controller-manager. The default folder has the name of the
+profile. Existing files are kept unless --force is given. To begin from an example, copy its folder and change
+name and providers.`,
 		Example: `  # a profile for the provider acme
   graft init acme`,
 		Args: cobra.MaximumNArgs(1),

@@ -47,8 +47,8 @@ func newInterpreterDefinitionCommand(s *Streams) *cobra.Command {
 		Short: "Write the CustomResourceDefinition of the proposal",
 		Long: `Write the CustomResourceDefinition of the proposal.
 
-It defines ResourceExploringWebhookConfiguration with the defaults and the validation of the proposal. Karmada ships its own
-CustomResourceDefinitions.`,
+It defines ResourceExploringWebhookConfiguration with the defaults and the validation of the proposal. Karmada
+ships its own CustomResourceDefinitions.`,
 		Example: `  # for kubectl apply -f -
   graft interpreter crd`,
 		Args: cobra.NoArgs,
@@ -123,8 +123,8 @@ func newInterpreterCustomizationCommand(s *Streams) *cobra.Command {
 		Short: "Write the rules as customizations in Lua",
 		Long: `Write the rules as customizations in Lua.
 
-Karmada runs a ResourceInterpreterCustomization itself, without a webhook. The command writes one for each kind and version. A rule
-that Lua cannot express is an error with its position; nothing is written then.`,
+Karmada runs a ResourceInterpreterCustomization itself, without a webhook. The command writes one for each kind
+and version. A rule that Lua cannot express is an error with its position; nothing is written then.`,
 		Example: `  # customizations for a profile, for kubectl apply -f -
   graft interpreter customization -p example/interpreter/profile.yaml --gardener=false --version acme.com/v1`,
 		Args: cobra.NoArgs,
@@ -180,9 +180,9 @@ func newInterpreterConvertCommand(s *Streams) *cobra.Command {
 		Short: "Write an InterpreterProfile for customizations in Lua",
 		Long: `Write an InterpreterProfile for customizations in Lua.
 
-The file has ResourceInterpreterCustomizations of Karmada. The common forms are converted: replicas and the requirements of a Pod
-template, setting replicas, health by comparisons and conditions, copied statuses and retained fields. The command prints the line of
-each other script; write its rules by hand.`,
+The file has ResourceInterpreterCustomizations of Karmada. The common forms are converted: replicas and the
+requirements of a Pod template, setting replicas, health by comparisons and conditions, copied statuses and
+retained fields. The command prints the line of each other script; write its rules by hand.`,
 		Example: `  # a profile for a customization
   graft interpreter convert example/interpreter/lua/queue.yaml --name acme`,
 		Args: cobra.ExactArgs(1),
@@ -231,9 +231,9 @@ func newInterpreterWebhookCommand(s *Streams) *cobra.Command {
 		Short: "Write the webhook configuration for Karmada",
 		Long: `Write the webhook configuration for Karmada.
 
-It contains the operations with rules, and a timeout, for which Karmada has no default. Karmada agents in pull mode call the webhook
-as well: they cannot use Services of the control plane and need a reachable URL. graft-resource-interpreter can keep the
-configuration up to date itself.`,
+It contains the operations with rules, and a timeout, for which Karmada has no default. Karmada agents in pull
+mode call the webhook as well: they cannot use Services of the control plane and need a reachable URL.
+graft-resource-interpreter can keep the configuration up to date itself.`,
 		Example: `  # Gardener's kinds, and those of a profile
   graft interpreter webhook -p example/interpreter/profile.yaml --url https://graft.example.com/interpret
 

@@ -40,9 +40,10 @@ func newInterpretCommand(s *Streams) *cobra.Command {
 		Short: "Show the answers to Karmada for objects",
 		Long: `Show the answers to Karmada for objects.
 
-OBJECT is a file with objects, a folder with such files, or - for standard input. It runs all operations with rules: replicas,
-components, revise, dependencies, prune, retain, status, health and aggregate. retain needs the object of the member cluster
-(--observed), revise a number (--replicas), and aggregate the statuses of the members (--members).
+OBJECT is a file with objects, a folder with such files, or - for standard input. It runs all operations with
+rules: replicas, components, revise, dependencies, prune, retain, status, health and aggregate. retain needs the
+object of the member cluster (--observed), revise a number (--replicas), and aggregate the statuses of the
+members (--members).
 
 The rules of the profiles precede those for the kinds of Gardener.
 
@@ -51,7 +52,8 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
   graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml
 
   # values of a member cluster that are retained
-  graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml --operation retain \
+  graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml \
+    --operation retain \
     --observed example/interpreter/tests/member/observed.yaml`,
 		Args: atLeastOne("a file with an object"),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },

@@ -34,8 +34,9 @@ func newLedgerCommand(s *Streams) *cobra.Command {
 		Short: "Inspect and maintain the ledger of a network provider",
 		Long: `Inspect and maintain the ledger of a network provider.
 
-A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a server uses the
-folder, the commands send their requests to its socket and say so on standard error. Commands that only read also accept an export.`,
+A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a
+server uses the folder, the commands send their requests to its socket and say so on standard error. Commands
+that only read also accept an export.`,
 		Example: `  # allocations in an export
   graft ledger inspect example/network/ledger.jsonl`,
 	}, newLedgerInspectCommand, newLedgerExportCommand, newLedgerImportCommand, newLedgerVerifyCommand, newLedgerReleaseCommand, newLedgerGCCommand)
@@ -53,9 +54,9 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 		Short: "List allocations",
 		Long: `List allocations with their owners, sorted by owner. Filters can be combined.
 
-The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then bound, and releasing
-until the cloud has unbound it. A released resource is in quarantine for a while; only its last owner gets it:
---state quarantine lists these, and --address shows them, too.`,
+The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then
+bound, and releasing until the cloud has unbound it. A released resource is in quarantine for a while; only its
+last owner gets it: --state quarantine lists these, and --address shows them, too.`,
 		Example: `  # the owner of an address
   graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
 
@@ -241,8 +242,8 @@ func newLedgerVerifyCommand(s *Streams) *cobra.Command {
 		Short: "Check a ledger",
 		Long: `Check a ledger.
 
-It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The path is the folder
-of a ledger or an export. The server may continue to run.
+It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The
+path is the folder of a ledger or an export. The server may continue to run.
 
 To repair the rows, export the ledger and import it into a new one: the import writes only the rows of allocations.
 
@@ -305,11 +306,12 @@ func newLedgerReleaseCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "release owner",
 		Short: "Release the allocations of an owner",
-		Long: `Release the allocations of an owner, in an emergency. If the owner still uses an address, it will share it with the next owner.
+		Long: `Release the allocations of an owner, in an emergency. If the owner still uses an address, it will share it with
+the next owner.
 
-graft ledger inspect shows the owners. A running server releases the allocations at once, like a release by the caller, and unbinds
-them in the cloud. Without a server they are marked as releasing; the next server that opens the ledger finishes the release. The
-command does not ask for confirmation.
+graft ledger inspect shows the owners. A running server releases the allocations at once, like a release by the
+caller, and unbinds them in the cloud. Without a server they are marked as releasing; the next server that opens
+the ledger finishes the release. The command does not ask for confirmation.
 
 Exit status: 0; 1 if the owner has no allocation; 2 if the command failed.`,
 		Example: `  # a ledger without a server
@@ -360,8 +362,8 @@ func newLedgerGCCommand(s *Streams) *cobra.Command {
 		Short: "Release the allocations of deleted claims and Pods",
 		Long: `Release the allocations of deleted claims and Pods.
 
-The command asks a running server with a Kubernetes client, through its socket. It lists each allocation with the reason. --dry-run
-releases nothing; its exit status is 1 if there are such allocations.`,
+The command asks a running server with a Kubernetes client, through its socket. It lists each allocation with
+the reason. --dry-run releases nothing; its exit status is 1 if there are such allocations.`,
 		Example: `  # allocations that would be released (there is no server here)
   graft ledger gc --dry-run --server unix:///run/graft/ledger.sock  # exit 2`,
 		Args: atMost("no argument", 0),

@@ -340,8 +340,9 @@ func newLedgerExportCommand(s *Streams) *cobra.Command {
 		Short: "Write a ledger to a file",
 		Long: `Write a ledger to a file: as a backup, for another store, or for other tools.
 
-An export has JSON lines: a header, one line for each allocation, each resource in quarantine and each record, such as a container
-network, and a checksum. The same ledger gives the same bytes. The server may continue to run.
+An export has JSON lines: a header, one line for each allocation, each resource in quarantine and each record,
+such as a container network, and a checksum. The same ledger gives the same bytes. The server may continue to
+run.
 
 Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify); 2 if the command failed.`,
 		Example: `  # a backup
@@ -412,8 +413,8 @@ func newLedgerImportCommand(s *Streams) *cobra.Command {
 		Short: "Import an export into an empty ledger",
 		Long: `Import an export into an empty ledger, completely or not at all.
 
-The whole export is checked before the first write. No server may use the ledger. If the command is interrupted, repeat it with the
-same file.`,
+The whole export is checked before the first write. No server may use the ledger. If the command is interrupted,
+repeat it with the same file.`,
 		Example: `  # a new ledger
   graft ledger import example/network/ledger.jsonl --ledger ledger`,
 		Args: exactly("an export", 1),

@@ -36,12 +36,13 @@ func newLintCommand(s *Streams) *cobra.Command {
 		Short: "Check profiles, and fix findings",
 		Long: `Check profiles, and fix findings.
 
-lint runs the checks of the webhook for new profiles and reports all findings. It reads files, folders with their subfolders (default:
-the working directory), and standard input for -. In folders it ignores files that are not Graft documents, and lists them. Each file
-is checked separately; --together checks that one installation can have all profiles.
+lint runs the checks of the webhook for new profiles and reports all findings. It reads files, folders with
+their subfolders (default: the working directory), and standard input for -. In folders it ignores files that
+are not Graft documents, and lists them. Each file is checked separately; --together checks that one
+installation can have all profiles.
 
-Each finding has a rule, and each rule has a page: --explain prints it, --rules lists them. --fix applies unambiguous fixes; with
---dry-run it shows the difference instead.
+Each finding has a rule, and each rule has a page: --explain prints it, --rules lists them. --fix applies
+unambiguous fixes; with --dry-run it shows the difference instead.
 
 Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files could not be read.`,
 		Example: `  # all files of a folder

@@ -51,12 +51,14 @@ func newPackCommand(s *Streams) *cobra.Command {
 		Short: "Pack profiles for an installation: an OCI image, ConfigMaps or Helm values",
 		Long: `Pack profiles for an installation: an OCI image, ConfigMaps or Helm values.
 
-The result contains the profiles and the files that they name. The charts mount images as volumes. The same files give the same image;
-use the printed digest in the installation. If two profiles name different files of the same name, the image has them in folders of
-the profiles. Helm values are for the extension's chart (ProviderProfiles) or the chart graft-profiles (other kinds).
+The result contains the profiles and the files that they name. The charts mount images as volumes. The same
+files give the same image; use the printed digest in the installation. If two profiles name different files of
+the same name, the image has them in folders of the profiles. Helm values are for the extension's chart
+(ProviderProfiles) or the chart graft-profiles (other kinds).
 
-The file is an archive of an OCI layout. Copy it to a registry with oras or skopeo (docs/operations/packaging.md). Profiles with lint
-errors, other documents and profiles of several kinds are not packed; the exit status is 1.`,
+The file is an archive of an OCI layout. Copy it to a registry with oras or skopeo
+(docs/operations/packaging.md). Profiles with lint errors, other documents and profiles of several kinds are not
+packed; the exit status is 1.`,
 		Example: `  # an image of a profile
   graft pack example/profiles/openstack/profile.yaml --output-file openstack.tar --tag v1.2.3
 
@@ -82,7 +84,7 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 	case o.file == "" && o.format == packOCI:
 		return errors.New("name the file or folder for the image with --output-file")
 	case len(o.tag) > maximumTag || !tagForm.MatchString(o.tag):
-		return fmt.Errorf("--tag %q: a tag has at most %d letters, digits, underscores, dots and dashes, and starts with none of the last two",
+		return fmt.Errorf("--tag %q: use at most %d letters, digits, underscores, dots and dashes, and begin with none of the last two",
 			o.tag, maximumTag)
 	}
 	profiles, err := folder.Read(paths...)

@@ -24,9 +24,9 @@ func newRBACCommand(s *Streams) *cobra.Command {
 		Short: "Write the minimal permissions of an installation",
 		Long: `Write the minimal permissions of an installation.
 
-The webhooks read Clusters, namespaces and the objects of lookups. The roles allow only these: Secrets and ConfigMaps by name, and all
-objects of a kind only if a profile computes the name. A comment names the lookup of each permission. The extension refuses a profile
-with a lookup that it may not read.
+The webhooks read Clusters, namespaces and the objects of lookups. The roles allow only these: Secrets and
+ConfigMaps by name, and all objects of a kind only if a profile computes the name. A comment names the lookup of
+each permission. The extension refuses a profile with a lookup that it may not read.
 
 --values writes the same permissions as values of the chart.`,
 		Example: `  # roles and bindings for the profiles in a folder

@@ -29,9 +29,9 @@ func newRenderCommand(s *Streams) *cobra.Command {
 		Short: "Write the mutated objects",
 		Long: `Write the mutated objects.
 
-The manifests and flags are those of graft diff. Objects without rules are written unchanged. Denied objects are left out and reported
-on standard error. Values from Secrets are hidden unless --show-secrets is given. --without-profile writes the objects as Gardener
-creates them.`,
+The manifests and flags are those of graft diff. Objects without rules are written unchanged. Denied objects are
+left out and reported on standard error. Values from Secrets are hidden unless --show-secrets is given.
+--without-profile writes the objects as Gardener creates them.`,
 		Example: `  # the control plane of a shoot, after the webhooks
   graft render -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 

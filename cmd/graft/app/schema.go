@@ -25,8 +25,8 @@ func newSchemaCommand(s *Streams) *cobra.Command {
 		Short: "Write JSON Schemas of the documents, for editors",
 		Long: `Write JSON Schemas of the documents, for editors.
 
-Without a kind it lists the kinds, or with --output-dir writes all schemas. An editor with the YAML language server completes, explains
-and checks fields, targets and operations with them (docs/usage/editors.md).`,
+Without a kind it lists the kinds, or with --output-dir writes all schemas. An editor with the YAML language
+server completes, explains and checks fields, targets and operations with them (docs/usage/editors.md).`,
 		Example: `  # kinds with a schema
   graft schema
 

@@ -41,11 +41,12 @@ func newTestCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "test [file|folder]...",
 		Short: "Run the tests of profiles",
-		Long: `Run the tests of profiles: documents of kind ProviderProfileTest or InterpreterProfileTest in files and folders (default: the working
-directory).
+		Long: `Run the tests of profiles: documents of kind ProviderProfileTest or InterpreterProfileTest in files and folders
+(default: the working directory).
 
-A case for a ProviderProfile sends a control plane through the webhooks and compares the objects with expectations and golden files.
-Each object is sent twice; the second time must not change it. A case for an InterpreterProfile compares the answers to Karmada.
+A case for a ProviderProfile sends a control plane through the webhooks and compares the objects with
+expectations and golden files. Each object is sent twice; the second time must not change it. A case for an
+InterpreterProfile compares the answers to Karmada.
 
 Exit status: 0; 1 if a case fails; 2 if the tests could not run.`,
 		Example: `  # tests of InterpreterProfiles

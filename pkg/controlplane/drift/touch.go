@@ -88,7 +88,7 @@ func (t *Toucher) Touch(ctx context.Context, o ObjectRef) (Outcome, error) {
 	case finding.State.Drifted():
 		return Stays, nil
 	case finding.Problem != "":
-		return Failed, fmt.Errorf("looking at %s of %s: %s", o, o.Namespace, finding.Problem)
+		return Failed, fmt.Errorf("checking %s of %s: %s", o, o.Namespace, finding.Problem)
 	default:
 		return Fixed, nil
 	}

@@ -253,7 +253,7 @@ func unpack(record *corev1.ConfigMap) (*version, error) {
 		}
 	}
 	if digest := v.digest(); digest != record.Annotations[DigestAnnotation] {
-		return nil, fmt.Errorf("its digest is %s, and not %s as noted", digest, record.Annotations[DigestAnnotation])
+		return nil, fmt.Errorf("its digest is %s, but the recorded one is %s", digest, record.Annotations[DigestAnnotation])
 	}
 	return v, nil
 }

@@ -80,7 +80,7 @@ func checkName(name string) error {
 		return fmt.Errorf("the name is empty")
 	}
 	if problems := path.IsValidPathSegmentName(name); len(problems) > 0 {
-		return fmt.Errorf("the name is not possible: %s", strings.Join(problems, "; "))
+		return fmt.Errorf("the name is invalid: %s", strings.Join(problems, "; "))
 	}
 	return nil
 }
