@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// fields writes the fields of a schema: one table for each mapping, under a heading with its path. Small mappings are rows
-// of the table above them. A mapping with the same fields as an earlier one refers to its table.
+// fields writes the fields of a schema: one list for each mapping, under a heading with its path. Small mappings are
+// items of the list above them. A mapping with the same fields as an earlier one refers to its list.
 type fields struct {
 	out *bytes.Buffer
 	// root has the definitions that references name.
@@ -31,38 +31,33 @@ type fields struct {
 	written map[string]string
 }
 
-// small is the maximum number of fields of a mapping without a separate table.
+// small is the maximum number of fields of a mapping without a separate list.
 const small = 3
 
-// section is a mapping with a separate table.
+// section is a mapping with a separate list.
 type section struct {
 	path  string
 	below *Schema
 }
 
-// write writes the tables of a schema without the fields that another schema has.
+// write writes the lists of a schema without the fields that another schema has.
 func (w *fields) write(s, without *Schema) {
 	if w.written == nil {
 		w.written = map[string]string{}
 	}
-	w.table(s, without, "")
+	w.list(s, without, "")
 }
 
-func (w *fields) table(s, without *Schema, prefix string) {
-	heads := []string{"field", "type", "meaning"}
-	if w.brief {
-		heads = heads[:2]
-	}
-	table(w.out, heads...)
-	for _, next := range w.rows(s, without, prefix, "") {
+func (w *fields) list(s, without *Schema, prefix string) {
+	for _, next := range w.items(s, without, prefix, "") {
 		w.written[signature(next.below)] = next.path
 		fmt.Fprintf(w.out, "\n### `%s`\n\n", next.path)
-		w.table(next.below, nil, next.path+".")
+		w.list(next.below, nil, next.path+".")
 	}
 }
 
-// rows writes a row for each field and returns the mappings below them that need a table.
-func (w *fields) rows(s, without *Schema, prefix, inner string) []section {
+// items writes an item for each field and returns the mappings below them that need a list.
+func (w *fields) items(s, without *Schema, prefix, inner string) []section {
 	var sections []section
 	for _, name := range s.Order() {
 		if without != nil && without.Properties[name] != nil {
@@ -84,7 +79,7 @@ func (w *fields) rows(s, without *Schema, prefix, inner string) []section {
 		switch path := prefix + inner + name + step; {
 		case below == nil || elsewhere:
 		case w.isSmall(below):
-			sections = append(sections, w.rows(below, nil, prefix, inner+name+step+".")...)
+			sections = append(sections, w.items(below, nil, prefix, inner+name+step+".")...)
 		default:
 			w.written[signature(below)] = path
 			sections = append(sections, section{path: path, below: below})
@@ -93,13 +88,12 @@ func (w *fields) rows(s, without *Schema, prefix, inner string) []section {
 	return sections
 }
 
-// line writes a row, without the description if the tables are brief.
+// line writes an item, without the description if the lists are brief.
 func (w *fields) line(name, kind, description string) {
-	cells := []string{name, kind}
-	if !w.brief {
-		cells = append(cells, description)
+	if w.brief {
+		description = ""
 	}
-	row(w.out, cells...)
+	item(w.out, name, kind, description)
 }
 
 // below returns the mapping with the fields of a field, and the step of the path that leads to it.

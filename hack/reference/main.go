@@ -17,7 +17,9 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/lint"
 )
@@ -102,6 +104,67 @@ func table(out *bytes.Buffer, heads ...string) {
 	fmt.Fprintf(out, "|%s\n", strings.Repeat("---|", len(heads)))
 }
 
+// item writes an item of a list: a name, its details in brackets, and a text. Empty parts are left out.
+func item(out *bytes.Buffer, name, details, text string) {
+	line := "- " + name
+	if details != "" {
+		line += " (" + details + ")"
+	}
+	if text != "" {
+		line += ": " + text
+	}
+	fmt.Fprintf(out, "%s\n", wrapped(words(line), "  "))
+}
+
+// paragraph writes a paragraph.
+func paragraph(out *bytes.Buffer, format string, arguments ...any) {
+	fmt.Fprintf(out, "%s\n", wrapped(words(fmt.Sprintf(format, arguments...)), ""))
+}
+
+// width is the maximum number of columns of a line.
+const width = 120
+
+// wrapped joins words to lines. Lines after the first begin with the indent.
+func wrapped(words []string, indent string) string {
+	var out strings.Builder
+	column := 0
+	for i, word := range words {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+length > width:
+			out.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			out.WriteString(" ")
+			column++
+		}
+		out.WriteString(word)
+		column += length
+	}
+	return out.String()
+}
+
+// blockMarker matches words that would begin a list, a quotation, a heading or a table at the start of a line.
+var blockMarker = regexp.MustCompile(`^(?:[-+*]|#+|[0-9]+[.)]|[>|].*)$`)
+
+// words splits a text at the spaces outside of backticks, except before a word that must not begin a line.
+func words(text string) []string {
+	var all []string
+	inCode := false
+	for i, word := range strings.Split(text, " ") {
+		if i > 0 && (inCode || blockMarker.MatchString(word)) {
+			all[len(all)-1] += " " + word
+		} else {
+			all = append(all, word)
+		}
+		if strings.Count(word, "`")%2 == 1 {
+			inCode = !inCode
+		}
+	}
+	return all
+}
+
 // code puts each word in backticks; an empty one as "".
 func code(words ...string) string {
 	quoted := make([]string, len(words))
@@ -111,7 +174,7 @@ func code(words ...string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// prose returns text for a table cell, with < escaped.
+// prose returns text for a page, with < escaped.
 func prose(text string) string { return strings.ReplaceAll(text, "<", `\<`) }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -51,7 +51,6 @@ charts](../operations/monitoring.md) have alerts and dashboards.
 		if program.prefix == "graft_server_" {
 			out.WriteString("The label `server` names the program: `extension`, `network-provider` or `resource-interpreter`.\n\n")
 		}
-		table(out, "metric", "type", "meaning")
 		for _, m := range all {
 			if programOf.FindString(m.name) != program.prefix {
 				continue
@@ -60,7 +59,7 @@ charts](../operations/monitoring.md) have alerts and dashboards.
 			if len(m.labels) > 0 {
 				name += "{" + strings.Join(m.labels, ",") + "}"
 			}
-			row(out, code(name), m.kind, prose(m.help))
+			item(out, code(name), m.kind, prose(m.help))
 		}
 	}
 	return nil

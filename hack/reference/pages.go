@@ -27,7 +27,9 @@ func documented(file, intro string, write func(*bytes.Buffer, *Schema)) func(*by
 	return func(out *bytes.Buffer) error {
 		schema, err := readSchema(file)
 		if err == nil {
-			fmt.Fprintf(out, "# Reference of the %s\n\n%s\n\n## Fields\n\n", schema.Title, intro)
+			fmt.Fprintf(out, "# Reference of the %s\n\n", schema.Title)
+			paragraph(out, "%s", intro)
+			fmt.Fprint(out, "\n## Fields\n\n")
 			write(out, schema)
 		}
 		return err
@@ -38,20 +40,22 @@ func documented(file, intro string, write func(*bytes.Buffer, *Schema)) func(*by
 func writeProfile(out *bytes.Buffer, schema *Schema) {
 	writeFields(out, schema)
 	fmt.Fprintf(out, "\n## Rules\n\nA rule has one [operation](operations.md) as its key, and these fields:\n\n")
-	table(out, "field", "type", "meaning")
 	rule := schema.resolve(schema.Definitions["set"].Properties["kubelet"].Items)
 	for _, name := range v1alpha1.RuleFields {
-		row(out, code(name), rule.Properties[name].Kind(), prose(rule.Properties[name].Description))
+		item(out, code(name), rule.Properties[name].Kind(), prose(rule.Properties[name].Description))
 	}
 	fmt.Fprintf(out, "\n`purposes` is for the targets kubelet and node.\n\n## Targets\n\nEach set has lists of rules by target.\n\n")
-	table(out, "target", "meaning", "objects", "own container")
 	for _, name := range target.Names() {
 		found, _ := target.Lookup(name)
 		var forms []string
 		for _, form := range found.Forms {
 			forms = append(forms, form.String())
 		}
-		row(out, code(name), found.Summary, code(forms...), found.Container)
+		details := code(forms...)
+		if found.Container != "" {
+			details += "; container " + code(found.Container)
+		}
+		item(out, code(name), details, found.Summary)
 	}
 	writeOthers(out, schema)
 }
@@ -61,13 +65,12 @@ func writeOthers(out *bytes.Buffer, s *Schema) {
 	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
 	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
 	fmt.Fprintf(out, "\nOperations by kind:\n\n")
-	table(out, "kinds", "operations")
 	var kinds groups
 	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all other kinds"})) {
 		kinds.add(code(operationsOf(other)...), other.Name)
 	}
 	for _, operations := range kinds.order {
-		row(out, strings.Join(kinds.names[operations], ", "), operations)
+		item(out, strings.Join(kinds.names[operations], ", "), "", operations)
 	}
 }
 
@@ -94,7 +97,9 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "# Reference of the %s\n\nFor operators. Look up a field, its type and its default. %s\n\n", schema.Properties["kind"].Const, schema.Description)
+		fmt.Fprintf(out, "# Reference of the %s\n\n", schema.Properties["kind"].Const)
+		paragraph(out, "For operators. Look up a field, its type and its default. %s", schema.Description)
+		fmt.Fprintln(out)
 		writeFields(out, schema)
 		return nil
 	}
@@ -102,16 +107,20 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 
 // writeOperations writes the page of operations: their effects, arguments, examples, and targets.
 func writeOperations(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# Operations\n\nFor authors of profiles. A [rule](profile.md#rules) has one of these operations as its key. *Text* is a string, a "+
-		"number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules with `forEach` names may too.\n\n")
+	fmt.Fprint(out, "# Operations\n\n")
+	paragraph(out, "For authors of profiles. Look up the arguments, examples and targets of an operation. A [rule](profile.md#rules) has one "+
+		"operation as its key. *Text* is a string, a number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules "+
+		"with `forEach` names may too.")
+	fmt.Fprintln(out)
 	writeTargets(out)
 	for _, d := range operation.All() {
-		fmt.Fprintf(out, "\n## %s\n\n%s.\n\n", d.Name, capital(d.Summary))
-		table(out, "argument", "type", "computed", "meaning")
+		fmt.Fprintf(out, "\n## %s\n\n", d.Name)
+		paragraph(out, "%s.", capital(d.Summary))
+		fmt.Fprintln(out)
 		writeArguments(out, argumentsIn("", d.Arguments))
 		fmt.Fprintf(out, "\n```yaml\n")
 		for _, example := range append([]string{d.Example}, d.Examples...) {
-			fmt.Fprintf(out, "- %s\n", example)
+			fmt.Fprintf(out, "%s\n", wrapped(strings.Split("- "+strings.ReplaceAll(example, ", ", ",\n"), "\n"), "    "))
 		}
 		fmt.Fprintf(out, "```\n")
 		if d.KeepsByDefault {
@@ -124,38 +133,40 @@ func writeOperations(out *bytes.Buffer) error {
 // writeTargets writes which targets have which operations, one row for the operations with the same targets.
 func writeTargets(out *bytes.Buffer) {
 	fmt.Fprintf(out, "## Targets\n\n")
-	table(out, "operations", "targets")
 	var operations groups
 	for _, d := range operation.All() {
 		operations.add(code(targetsOf(d)...), d.Name)
 	}
 	for _, targets := range operations.order {
-		row(out, code(operations.names[targets]...), targets)
+		item(out, code(operations.names[targets]...), "", targets)
 	}
 }
 
-// writeArguments writes a row for each argument.
+// writeArguments writes an item for each argument.
 func writeArguments(out *bytes.Buffer, arguments []argument) {
 	for _, a := range arguments {
-		kind, computed := typeInWords(a.Type), ""
+		kind := typeInWords(a.Type)
 		if a.Required {
 			kind += ", required"
 		}
 		if a.Computed {
-			computed = "yes"
+			kind += ", computed"
 		}
-		row(out, code(a.Name), kind, computed, prose(a.Summary))
+		item(out, code(a.Name), kind, prose(a.Summary))
 	}
 }
 
 // writeExpressions writes the page of variables of expressions, with their fields and types.
 func writeExpressions(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# Variables of expressions\n\nFor authors of profiles. Look up variables and their fields here, and functions in "+
+	fmt.Fprint(out, "# Variables of expressions\n\n")
+	paragraph(out, "For authors of profiles. Look up variables and their fields here, and functions in "+
 		"[expressions](../usage/expressions.md#values-and-conditions). Fields of a `dyn` value are checked at evaluation; read optional ones "+
-		"with `?`.\n\n")
+		"with `?`.")
+	fmt.Fprintln(out)
 	writeVariables(out, facts.Variables(), facts.Summary)
-	fmt.Fprintf(out, "\nA profile adds `parameters`, `variables`, `lookups`, `images` (references by their names in the image vector), and, in "+
-		"rules with `forEach`, `item` (with `key` and `value` for a mapping).\n")
+	fmt.Fprintln(out)
+	paragraph(out, "A profile adds `parameters`, `variables`, `lookups`, `images` (references by their names in the image vector), and, in "+
+		"rules with `forEach`, `item` (with `key` and `value` for a mapping).")
 	writeObjects(out, "##", facts.Variables(), facts.Summary)
 	return nil
 }
@@ -196,13 +207,15 @@ func writeNetworkProfile(out *bytes.Buffer, schema *Schema) {
 	config := networkFields(out, schema, schema, "[configuration of a device](#configuration-of-a-device)")
 	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields of DRANET's NetworkConfig. Each may be an expression.\n\n")
 	networkFields(out, schema, config, "")
-	fmt.Fprintf(out, "\n## Variables of expressions\n\nFacts of `devices` see only `device`. Clouds see "+
-		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
+	fmt.Fprint(out, "\n## Variables of expressions\n\n")
+	paragraph(out, "Facts of `devices` see only `device`. Clouds see [their own variables](../usage/clouds.md#a-cloud-by-http-requests). "+
+		"All other expressions see:")
+	fmt.Fprintln(out)
 	writeVariables(out, policy.Variables(), summary)
 	writeObjects(out, "###", policy.Variables(), summary)
 }
 
-// networkFields writes the fields of a schema and of its references. The configuration of a device has a separate table
+// networkFields writes the fields of a schema and of its references. The configuration of a device has a separate list
 // without descriptions; networkFields returns its schema, or nil without one.
 func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
 	var config *Schema
@@ -225,8 +238,10 @@ func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
 // writeInterpreterProfile writes the page of the document, and of the variables in each operation.
 func writeInterpreterProfile(out *bytes.Buffer, schema *Schema) {
 	networkFields(out, schema, schema, "")
-	fmt.Fprint(out, "\n## Variables of expressions\n\nFields of objects have no type. Read optional fields with `?`, as in "+
-		"`object.?status.?replicas.orValue(0)`. Expressions see the original object, without the changes of earlier rules.\n\n")
+	fmt.Fprint(out, "\n## Variables of expressions\n\n")
+	paragraph(out, "Fields of objects have no type. Read optional fields with `?`, as in `object.?status.?replicas.orValue(0)`. "+
+		"Expressions see the original object, without the changes of earlier rules.")
+	fmt.Fprintln(out)
 	table(out, "operation", "variables")
 	seen := map[string]bool{}
 	var all []expression.Variable
@@ -257,8 +272,10 @@ func writeProfileTest(out *bytes.Buffer, schema *Schema) {
 	testRows(out, cases, setting)
 	fmt.Fprintf(out, "\n## Settings\n\n")
 	testRows(out, setting, nil)
-	fmt.Fprintf(out, "\n## Expectations\n\nBy [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An "+
-		"expectation is one of the words %s, or has fields:\n\n", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
+	fmt.Fprint(out, "\n## Expectations\n\n")
+	paragraph(out, "By [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An expectation is one of "+
+		"the words %s, or has fields:", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
+	fmt.Fprintln(out)
 	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
 }
 
@@ -268,13 +285,13 @@ func testRows(out *bytes.Buffer, s, without *Schema) {
 	w.write(s, without)
 }
 
-// testLinks has the tables of the page by definition.
+// testLinks has the lists of the page by definition.
 var testLinks = map[string]string{
 	definitions + "setting": "[setting](#settings)", definitions + "expectations": "[expectations](#expectations)",
 	definitions + "want": "[expected answer](#expected-answers)",
 }
 
-// testKind returns the type of a field, which may be a link to another table of the page.
+// testKind returns the type of a field, which may be a link to another list of the page.
 func testKind(s *Schema) (words string, linked bool) {
 	values := s.AdditionalProperties.Schema
 	switch {
@@ -298,7 +315,9 @@ func writeInterpreterTest(out *bytes.Buffer, schema *Schema) {
 	testRows(out, schema, nil)
 	fmt.Fprint(out, "\n## Cases\n\n")
 	testRows(out, schema.Properties["cases"].Items, nil)
-	fmt.Fprintf(out, "\n## Expected answers\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
+	fmt.Fprint(out, "\n## Expected answers\n\n")
+	paragraph(out, "%s The operation is in brackets.", schema.Definitions["want"].Description)
+	fmt.Fprintln(out)
 	testRows(out, schema.Definitions["want"], nil)
 }
 

@@ -35,7 +35,7 @@ func Documented(t *testing.T, page, prefix string, folders ...string) {
 			}
 		}
 	}
-	documented := found(t, page, "(?m)^\\| `("+prefix+"[a-z_]+)")
+	documented := found(t, page, "(?m)^- `("+prefix+"[a-z_]+)")
 	slices.Sort(there)
 	slices.Sort(documented)
 	if diff := cmp.Diff(there, documented); diff != "" || len(there) == 0 {

@@ -30,11 +30,11 @@ func metrics(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	known := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(graft_[a-z_]+)(?:\\{([a-z,]+)\\})?` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^- `(graft_[a-z_]+)(?:\\{([a-z,]+)\\})?` \\(([a-z]+)\\):").FindAllStringSubmatch(string(page), -1) {
 		// Labels that Prometheus adds for each scraped Pod.
 		labels := append(strings.Split(row[2], ","), "namespace", "pod", "job", "instance")
 		if strings.HasPrefix(row[1], "graft_server_") {
-			labels = append(labels, "server") // the page names it above the table: all metrics of a server have it
+			labels = append(labels, "server") // the page names it above the list: all metrics of a server have it
 		}
 		if row[3] != "histogram" {
 			known[row[1]] = labels
@@ -263,7 +263,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, match := range regexp.MustCompile("(?m)^\\| `(Graft[A-Za-z]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, match := range regexp.MustCompile("(?m)^- `(Graft[A-Za-z]+)`: ").FindAllStringSubmatch(string(page), -1) {
 		documented = append(documented, match[1])
 	}
 	slices.Sort(there)

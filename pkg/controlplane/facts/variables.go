@@ -34,7 +34,7 @@ var summaries = map[string]string{
 	"seed":            "the seed on which the control plane runs",
 	"cloudProfile":    "the cloud profile of the shoot, merged where it is a NamespacedCloudProfile",
 	"namespaceObject": "the namespace of the control plane",
-	"garden":          "the Garden; in the namespace of a virtual garden, where shoot, seed and cloudProfile are not",
+	"garden":          "the Garden; replaces shoot, seed and cloudProfile in a virtual garden",
 	"pool":            "the worker pool, in rules for the targets kubelet and node",
 	"object":          "the admitted object before any rule",
 	"operation":       "CREATE or UPDATE",

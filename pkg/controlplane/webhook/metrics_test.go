@@ -43,7 +43,7 @@ func exported(t *testing.T) map[string][]string {
 	return labels
 }
 
-// TestMetricsAreDocumented compares the metrics and their labels with the table of the reference.
+// TestMetricsAreDocumented compares the metrics and their labels with the list of the reference.
 func TestMetricsAreDocumented(t *testing.T) {
 	raw, err := os.ReadFile("../../../docs/reference/metrics.md")
 	if err != nil {

@@ -164,14 +164,18 @@ func indent(text string) string {
 func Index() string {
 	var out strings.Builder
 	out.WriteString("# Lint rules\n\nFor authors of profiles. Find the rule of a finding here, read why it matters, " +
-		"and see a wrong and a right\nexample. `graft lint --explain <rule>` prints a page.\n\n")
-	out.WriteString("| rule | severity | fix | |\n|---|---|---|---|\n")
+		"and see a wrong and a right\nexample. `graft lint --explain <rule>` prints a page. `--fix` applies the fixes of the rules " +
+		"that have it in brackets.\n\n")
 	for _, p := range Pages() {
-		fix := ""
+		details := p.severities()
 		if p.Fix != "" {
-			fix = "`--fix`"
+			details += ", `--fix`"
 		}
-		fmt.Fprintf(&out, "| [%s](%s.md) | %s | %s | %s |\n", p.Rule, p.Rule, p.severities(), fix, strings.ReplaceAll(p.Summary, "|", `\|`))
+		head, separator := fmt.Sprintf("- [%s](%s.md) (%s):", p.Rule, p.Rule, details), " "
+		if len(head)+len(p.Summary) >= 120 {
+			separator = "\n  "
+		}
+		out.WriteString(head + separator + p.Summary + "\n")
 	}
 	return out.String()
 }
