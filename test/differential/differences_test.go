@@ -53,12 +53,11 @@ var differences = slices.Concat(flagDifferences, fieldDifferences, nodeDifferenc
 // The command lines of containers.
 var flagDifferences = []difference{
 	{
-		name: "kube-apiserver: flags in args are not found",
-		library: "Helpers search `command`; the flags are in `args` since Gardener v1.76. Removed flags stay, merged ones " +
-			"are duplicated.",
-		engine: "Both lists are one command line.",
-		why:    "The edits take effect.",
-		target: "kube-apiserver", aspect: flags, place: "^container kube-apiserver$",
+		name:    "kube-apiserver: flags in args are not found",
+		library: "It searches `command`; since v1.76 the flags are in `args`: removed ones stay, merged ones double.",
+		engine:  "Both lists are one command line.",
+		why:     "The edits take effect.",
+		target:  "kube-apiserver", aspect: flags, place: "^container kube-apiserver$",
 		gardener:  `^(--cloud-provider=openstack\n--feature-gates=Other=false\n)?--feature-gates=VolumeAttributesClass=true$`,
 		graft:     `^(--feature-gates=Other=false,VolumeAttributesClass=true)?$`,
 		onSamples: true,

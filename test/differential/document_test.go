@@ -5,6 +5,7 @@
 package differential_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -14,20 +15,20 @@ import (
 
 const (
 	documentPath = "../../docs/differences.md"
-	tableHead    = "| difference | on samples | Gardener's library | Graft | effect |\n|---|---|---|---|---|\n"
+	listHead     = "\n## Differences\n\n"
 )
 
-// TestDocument checks that docs/differences.md ends with the table of the differences.
+// TestDocument checks that docs/differences.md ends with the list of the differences.
 func TestDocument(t *testing.T) {
 	content, err := os.ReadFile(documentPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, found := strings.Cut(string(content), tableHead)
+	before, _, found := strings.Cut(string(content), listHead)
 	if !found {
-		t.Fatal("docs/differences.md has no table")
+		t.Fatal("docs/differences.md has no list")
 	}
-	golden.Compare(t, documentPath, before+tableHead+table())
+	golden.Compare(t, documentPath, before+listHead+list())
 }
 
 // TestNames checks that each difference has a unique name and an explanation.
@@ -41,14 +42,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func table() string {
+func list() string {
 	var out strings.Builder
 	for _, d := range differences {
-		onSamples := "no"
+		onSamples := ""
 		if d.onSamples {
-			onSamples = "yes"
+			onSamples = " (on samples)"
 		}
-		out.WriteString("| " + strings.Join([]string{d.name, onSamples, d.library, d.engine, d.why}, " | ") + " |\n")
+		fmt.Fprintf(&out, "- **%s**%s\n    - Library: %s\n    - Graft: %s\n    - Effect: %s\n", d.name, onSamples,
+			d.library, d.engine, d.why)
 	}
 	return out.String()
 }

@@ -42,8 +42,8 @@ var root = filepath.Join("..", "..")
 func TestDocs(t *testing.T) {
 	t.Run("cited tests exist", testCitations)
 	t.Run("every statement is held", testStatements)
-	t.Run("every clause has a row", testClauses)
-	t.Run("every reason has a row", testReasons)
+	t.Run("every clause has a statement", testClauses)
+	t.Run("every reason is documented", testReasons)
 	t.Run("metrics exist", testMetrics)
 	t.Run("links lead somewhere", testLinks)
 	t.Run("switches of webhooks exist", testSwitches)
@@ -157,35 +157,35 @@ func testSources(t *testing.T, folder string) string {
 	return out.String()
 }
 
-// testStatements checks that no row of the contract is without a test.
+// statement is an item of docs/contract.md with the items within it. It begins with its clause.
+var statement = regexp.MustCompile("(?m)^- `([^`]+)`.*(?:\n +.*)*")
+
+// testStatements checks that no statement of the contract is without a test.
 func testStatements(t *testing.T) {
-	statements := 0
-	for _, cells := range rows(t, "docs/contract.md") {
-		if strings.Contains(cells[0], "clause") {
-			continue
-		}
-		statements++
-		if cell := cells[len(cells)-1]; !citation.MatchString(cell) && !spec.MatchString(cell) {
-			t.Errorf("no test or spec is cited for the statement %s", cells[0])
+	statements := statement.FindAllStringSubmatch(read(t, "docs/contract.md"), -1)
+	for _, found := range statements {
+		_, tests, _ := strings.Cut(found[0], "- Tests:")
+		if !citation.MatchString(tests) && !spec.MatchString(tests) {
+			t.Errorf("no test or spec is cited for the statement %s", found[1])
 		}
 	}
-	if statements < 50 {
-		t.Errorf("only %d statements were found", statements)
+	if len(statements) < 50 {
+		t.Errorf("only %d statements were found", len(statements))
 	}
 }
 
-// testClauses checks that clauses in messages have a row.
+// testClauses checks that clauses in messages have a statement.
 func testClauses(t *testing.T) {
 	listed := map[string]bool{}
-	for _, cells := range rows(t, "docs/contract.md") {
-		listed[cells[0]] = true
+	for _, found := range statement.FindAllStringSubmatch(read(t, "docs/contract.md"), -1) {
+		listed[found[1]] = true
 	}
 	found := 0
 	for _, id := range regexp.MustCompile(`Clause\{"([^"]+)"`).FindAllStringSubmatch(read(t,
 		"pkg/controlplane/contract/reserved.go"), -1) {
 		found++
 		if !listed[id[1]] {
-			t.Errorf("docs/contract.md has no row %s, which messages cite", id[1])
+			t.Errorf("docs/contract.md has no statement %s, which messages cite", id[1])
 		}
 	}
 	if found < 20 {
@@ -193,7 +193,10 @@ func testClauses(t *testing.T) {
 	}
 }
 
-// testReasons compares the table of failures with the constants, the codes and the cases of test/admission.
+// failure is an item of docs/failures.md: a reason and its code.
+var failure = regexp.MustCompile("(?m)^- `([A-Za-z]+)` \\(([0-9]+)\\): ")
+
+// testReasons compares the list of failures with the constants, the codes and the cases of test/admission.
 func testReasons(t *testing.T) {
 	inCode := map[string]bool{}
 	for _, file := range []string{"pkg/controlplane/mutation/failure.go", "pkg/controlplane/webhook/failure.go"} {
@@ -203,16 +206,13 @@ func testReasons(t *testing.T) {
 	}
 	listed := map[string]bool{}
 	cases := testSources(t, "test/admission")
-	for _, cells := range rows(t, "docs/failures.md") {
-		reason := cells[0]
-		if reason == "reason" {
-			continue
-		}
+	for _, item := range failure.FindAllStringSubmatch(read(t, "docs/failures.md"), -1) {
+		reason := item[1]
 		listed[reason] = true
 		// Reasons of the engine have their codes in one place; test/admission checks those of the edge.
 		if code := (&mutation.Failure{Reason: mutation.Reason(reason)}).Code(); code != 0 &&
-			strconv.Itoa(int(code)) != cells[3] {
-			t.Errorf("docs/failures.md: the code of %s is %s, and %d in the code", reason, cells[3], code)
+			strconv.Itoa(int(code)) != item[2] {
+			t.Errorf("docs/failures.md: the code of %s is %s, and %d in the code", reason, item[2], code)
 		}
 		if !strings.Contains(cases, "\n\t\t"+strconv.Quote(reason)+": ") &&
 			!strings.Contains(cases, ": "+reason+`", func(`) &&
@@ -496,24 +496,6 @@ func walk(folder, ending string) ([]string, error) {
 		return nil
 	})
 	return files, err
-}
-
-// rows are the cells of all tables in a document, without the lines of dashes.
-func rows(t *testing.T, file string) [][]string {
-	t.Helper()
-	var out [][]string
-	for line := range strings.Lines(read(t, file)) {
-		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") {
-			continue
-		}
-		cells := strings.Split(strings.Trim(line, "|"), "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		out = append(out, cells)
-	}
-	return out
 }
 
 func read(t testing.TB, file string) string {

@@ -134,7 +134,7 @@ func valueKeys(t *testing.T, page string) []string {
 // line is the command of a page that begins so.
 func line(t *testing.T, page, begin string) string {
 	t.Helper()
-	_, rest, found := strings.Cut(page, "\n$ "+begin)
+	_, rest, found := strings.Cut(strings.ReplaceAll(page, "\\\n", ""), "\n$ "+begin)
 	if !found {
 		t.Fatalf("the page has no command %q", begin)
 	}

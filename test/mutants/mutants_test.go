@@ -127,16 +127,16 @@ type finder struct {
 }
 
 var (
-	row      = regexp.MustCompile(`(?m)^\| ([^ |]+) \|.*\| ([^|]*) \|$`)
-	citation = regexp.MustCompile("`contract (Test[^`]+)`")
+	statement = regexp.MustCompile("(?m)^- `([^`]+)`.*(?:\n +.*)*")
+	citation  = regexp.MustCompile("`contract (Test[^`]+)`")
 )
 
 // readCitations finds the tests of the contract that docs/contract.md names, by their clauses.
 func (f *finder) readCitations() error {
 	page, err := os.ReadFile("../../docs/contract.md")
-	for _, cells := range row.FindAllStringSubmatch(string(page), -1) {
-		for _, test := range citation.FindAllStringSubmatch(cells[2], -1) {
-			f.cited[cells[1]] = append(f.cited[cells[1]], test[1])
+	for _, found := range statement.FindAllStringSubmatch(string(page), -1) {
+		for _, test := range citation.FindAllStringSubmatch(found[0], -1) {
+			f.cited[found[1]] = append(f.cited[found[1]], test[1])
 		}
 	}
 	return err

@@ -37,7 +37,7 @@ var _ = Describe("docs/usage/docker.md", func() {
 				!strings.HasPrefix(block.Text, "docker run ") {
 				continue
 			}
-			lines := strings.Split(strings.TrimSpace(block.Text), "\n")
+			lines := strings.Split(strings.ReplaceAll(strings.TrimSpace(block.Text), "\\\n", ""), "\n")
 			if strings.Contains(block.Text, "parent=eth0") {
 				w.refused([]string{"denied", "profiles"}, words(lines[0])...)
 				rest, _, _ := strings.Cut(string(example), "\ndeny:")
