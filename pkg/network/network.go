@@ -50,7 +50,7 @@ var (
 
 // Busy is the error of a request that was not started because it would exceed its deadline. It is ErrBusy.
 type Busy struct {
-	// RetryAfter is when another attempt is worth it.
+	// RetryAfter is the time until a retry makes sense.
 	RetryAfter time.Duration
 	// Of names the busy resource, such as a cloud.
 	Of string
@@ -139,7 +139,7 @@ type Allocation struct {
 	Binding Binding `json:"binding,omitzero"`
 	// Generation distinguishes this allocation from earlier ones of the owner.
 	Generation uint64 `json:"generation,omitempty"`
-	// Worker is the server that binds or releases it. Other servers leave it alone while that one holds its lease.
+	// Worker is the server that binds or releases it. Other servers do not change it while that one holds its lease.
 	Worker string `json:"worker,omitempty"`
 	// BindUntil is the time until which a pending bind call may still have an effect in the cloud; zero if the outcome
 	// of all calls is known. The allocation may be deleted only after an unbind that succeeded later.

@@ -46,7 +46,8 @@ type Gate struct {
 	Namespaces client.Reader
 	// Writer writes the status, and removes the annotation of the request.
 	Writer client.Client
-	// Serve returns why the control plane in a namespace would not be mutated yet; nil where it would be, or need not be.
+	// Serve returns the reason why the control plane in a namespace would not be mutated yet. It returns nil if it would
+	// be mutated, or need not be.
 	Serve func(ctx context.Context, namespace metav1.Object) error
 	// Clock provides the times in the status.
 	Clock clock.PassiveClock

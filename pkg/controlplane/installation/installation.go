@@ -85,7 +85,7 @@ type Installation struct {
 	Generation contract.Generation
 	// Kubernetes are the versions of Kubernetes that are served; nil for all.
 	Kubernetes *semver.Constraints
-	// Certificates and Endpoint say how the API server reaches and trusts the program.
+	// Certificates and Endpoint define how the API server reaches and trusts the program.
 	Certificates webhook.Certificates
 	Endpoint     webhook.Endpoint
 	// OwnerNamespace owns the registration; empty for none.

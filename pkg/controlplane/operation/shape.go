@@ -54,10 +54,10 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	if err := errors.Join(decode(raw, &written), decode(stored, &canonical)); err != nil {
 		return nil, err
 	}
-	var slips []string
-	result := common(written, canonical, &slips)
-	if len(slips) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrValue, slices.Min(slips))
+	var typos []string
+	result := common(written, canonical, &typos)
+	if len(typos) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrValue, slices.Min(typos))
 	}
 	return json.Marshal(result)
 }
@@ -125,22 +125,22 @@ func decode(raw []byte, into *any) error {
 }
 
 // common returns the canonical value without members that were not written. It adds members that differ in case to
-// slips.
-func common(written, canonical any, slips *[]string) any {
+// typos.
+func common(written, canonical any, typos *[]string) any {
 	switch canonical := canonical.(type) {
 	case map[string]any:
 		members, ok := written.(map[string]any)
 		if !ok {
 			return canonical
 		}
-		*slips = appendCaseErrors(*slips, members, canonical)
+		*typos = appendCaseErrors(*typos, members, canonical)
 		for key, value := range canonical {
 			member, ok := members[key]
 			if !ok || member == nil {
 				delete(canonical, key)
 				continue
 			}
-			canonical[key] = common(member, value, slips)
+			canonical[key] = common(member, value, typos)
 		}
 	case []any:
 		items, ok := written.([]any)
@@ -148,25 +148,25 @@ func common(written, canonical any, slips *[]string) any {
 			return canonical
 		}
 		for i := range canonical {
-			canonical[i] = common(items[i], canonical[i], slips)
+			canonical[i] = common(items[i], canonical[i], typos)
 		}
 	}
 	return canonical
 }
 
 // appendCaseErrors appends a message for each member that differs from a field only in case.
-func appendCaseErrors(slips []string, members, canonical map[string]any) []string {
+func appendCaseErrors(typos []string, members, canonical map[string]any) []string {
 	for key := range members {
 		if _, ok := canonical[key]; ok {
 			continue
 		}
 		for field := range canonical {
 			if strings.EqualFold(key, field) {
-				slips = append(slips, fmt.Sprintf("unknown field %q%s", key, source.Suggest(key, []string{field})))
+				typos = append(typos, fmt.Sprintf("unknown field %q%s", key, source.Suggest(key, []string{field})))
 			}
 		}
 	}
-	return slips
+	return typos
 }
 
 // shaped returns a structured value that shape converts: immediately if it is constant, with findings, or after its

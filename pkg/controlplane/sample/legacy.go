@@ -17,7 +17,7 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// LegacyOptions say which control plane of the older generation to write.
+// LegacyOptions select a control plane of the older generation.
 type LegacyOptions struct {
 	// Kubernetes is any version. Default "1.20.15".
 	Kubernetes string

@@ -28,7 +28,7 @@ const (
 	seedVersion = "1.33.5"
 )
 
-// Options say which control plane to write. The zero value is a complete one: a shoot with workers, running, of the
+// Options select a control plane. The zero value is a complete one: a shoot with workers, running, of the
 // newest version, for OpenStack.
 type Options struct {
 	// Kubernetes is the version of the shoot, "1.31.0" to "1.34.x". Default "1.34.2".
@@ -37,7 +37,7 @@ type Options struct {
 	HighAvailability bool
 	// IPv6 makes the shoot's networks IPv6 only.
 	IPv6 bool
-	// Hibernated is a shoot that has finished to hibernate.
+	// Hibernated selects a shoot whose hibernation is complete.
 	Hibernated bool
 	// Workerless is a shoot without nodes.
 	Workerless bool

@@ -36,8 +36,8 @@ type Engine interface {
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Handler answers AdmissionReviews below PathPrefix. Every failure corresponds to a row of the table in
-// docs/failures.md, and is counted.
+// Handler answers AdmissionReviews below PathPrefix. Every failure corresponds to an item of docs/failures.md,
+// and is counted.
 type Handler struct {
 	// Engine mutates objects.
 	Engine Engine

@@ -21,7 +21,7 @@ import (
 type Problem struct {
 	Status  int
 	Message string
-	// RetryAfter is when another attempt is worth it; 0: that is not known.
+	// RetryAfter is the time until a retry makes sense, or 0 if it is unknown.
 	RetryAfter time.Duration
 	// Cause is logged in addition to the message; it may be nil.
 	Cause error
@@ -94,7 +94,7 @@ func ProblemOf(err error, otherwise ...Status) *Problem {
 	return p
 }
 
-// Header writes down when another attempt is worth it.
+// Header sets the header Retry-After if the time until a retry is known.
 func (p *Problem) Header(w http.ResponseWriter) {
 	if p.RetryAfter > 0 {
 		seconds := (p.RetryAfter + time.Second - 1) / time.Second

@@ -163,7 +163,7 @@ func problemOf(err error) (p wire.Problem, ours bool) {
 	return p, ours
 }
 
-// forPeople lists the errors with texts for users, in addition to those of package wire.
+// forPeople lists the errors with texts for users, in addition to those of package api.
 var forPeople = []error{
 	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, link.ErrImpossible, link.ErrNoSegment, policy.ErrDenied,
 	ipam.ErrUnknown,

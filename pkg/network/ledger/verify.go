@@ -193,15 +193,15 @@ func (v *verifier) unreadable(key string, err error) {
 const (
 	// skew is the tolerated difference of clocks. It is large, because only a wrong clock should be reported.
 	skew = time.Hour
-	// longRest is longer than the quarantine of any pool.
-	longRest = 366 * 24 * time.Hour
+	// impossibleQuarantine is longer than the quarantine of any pool.
+	impossibleQuarantine = 366 * 24 * time.Hour
 )
 
 func (v *verifier) checkTimes(e Entry) {
 	if a := e.Allocation; a != nil && a.Since.After(v.Now.Add(skew)) {
 		v.add(e.Key, "its start "+a.Since.Format(time.RFC3339)+" is in the future", "check the clocks of the servers; the allocation is valid")
 	}
-	if e.Until.After(v.Now.Add(longRest)) {
+	if e.Until.After(v.Now.Add(impossibleQuarantine)) {
 		v.add(e.Key, "its quarantine ends at "+e.Until.Format(time.RFC3339)+", which is more than a year",
 			"check the clocks of the servers; the server ends it after the pool's quarantine")
 	}

@@ -131,7 +131,7 @@ func (p *plugin) convertError(command string, err error) error {
 // longest limits the characters of a plugin's message.
 const longest = 300
 
-// failure is the error of a plugin that ran to its end. It is also the errors of package network in is.
+// failure is the error of a plugin that ran to its end. It wraps the errors of package network in is.
 type failure struct {
 	text string
 	is   []error

@@ -193,9 +193,10 @@ func (s *Store) scan(ctx context.Context, prefix string, revision int64, each fu
 type pages struct {
 	// from and to limit the next request; end is the end of the whole range.
 	from, to, end string
-	// read is how many rows were read, at least, since the last part's end.
+	// read is the least number of rows that were read since the end of the last part.
 	read int
-	// wider is how many letters the beginning of a key loses that is common to a part, as the last parts had few rows.
+	// wider is the number of letters by which the common prefix of a part's keys is shortened, because the last parts
+	// had few rows.
 	wider int
 }
 
