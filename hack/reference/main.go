@@ -90,20 +90,6 @@ func save(name string, data []byte, err error) {
 	}
 }
 
-// row writes a row of a table.
-func row(out *bytes.Buffer, cells ...string) {
-	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(cell, "|", `\|`)
-	}
-	fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | "))
-}
-
-// table writes the head of a table.
-func table(out *bytes.Buffer, heads ...string) {
-	row(out, heads...)
-	fmt.Fprintf(out, "|%s\n", strings.Repeat("---|", len(heads)))
-}
-
 // item writes an item of a list: a name, its details in brackets, and a text. Empty parts are left out.
 func item(out *bytes.Buffer, name, details, text string) {
 	line := "- " + name
@@ -116,9 +102,9 @@ func item(out *bytes.Buffer, name, details, text string) {
 	fmt.Fprintf(out, "%s\n", wrapped(words(line), "  "))
 }
 
-// paragraph writes a paragraph.
+// paragraph writes a paragraph and an empty line.
 func paragraph(out *bytes.Buffer, format string, arguments ...any) {
-	fmt.Fprintf(out, "%s\n", wrapped(words(fmt.Sprintf(format, arguments...)), ""))
+	fmt.Fprintf(out, "%s\n\n", wrapped(words(fmt.Sprintf(format, arguments...)), ""))
 }
 
 // width is the maximum number of columns of a line.
@@ -126,23 +112,16 @@ const width = 120
 
 // wrapped joins words to lines. Lines after the first begin with the indent.
 func wrapped(words []string, indent string) string {
-	var out strings.Builder
-	column := 0
-	for i, word := range words {
-		length := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case column+1+length > width:
-			out.WriteString("\n" + indent)
-			column = len(indent)
-		default:
-			out.WriteString(" ")
-			column++
+	lines := words[:1:1]
+	for _, word := range words[1:] {
+		last := len(lines) - 1
+		if longer := lines[last] + " " + word; utf8.RuneCountInString(longer) <= width {
+			lines[last] = longer
+		} else {
+			lines = append(lines, indent+word)
 		}
-		out.WriteString(word)
-		column += length
 	}
-	return out.String()
+	return strings.Join(lines, "\n")
 }
 
 // blockMarker matches words that would begin a list, a quotation, a heading or a table at the start of a line.
@@ -158,9 +137,7 @@ func words(text string) []string {
 		} else {
 			all = append(all, word)
 		}
-		if strings.Count(word, "`")%2 == 1 {
-			inCode = !inCode
-		}
+		inCode = inCode != (strings.Count(word, "`")%2 == 1)
 	}
 	return all
 }
@@ -176,5 +153,3 @@ func code(words ...string) string {
 
 // prose returns text for a page, with < escaped.
 func prose(text string) string { return strings.ReplaceAll(text, "<", `\<`) }
-
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

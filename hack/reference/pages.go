@@ -29,7 +29,7 @@ func documented(file, intro string, write func(*bytes.Buffer, *Schema)) func(*by
 		if err == nil {
 			fmt.Fprintf(out, "# Reference of the %s\n\n", schema.Title)
 			paragraph(out, "%s", intro)
-			fmt.Fprint(out, "\n## Fields\n\n")
+			fmt.Fprint(out, "## Fields\n\n")
 			write(out, schema)
 		}
 		return err
@@ -99,7 +99,6 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 		}
 		fmt.Fprintf(out, "# Reference of the %s\n\n", schema.Properties["kind"].Const)
 		paragraph(out, "For operators. Look up a field, its type and its default. %s", schema.Description)
-		fmt.Fprintln(out)
 		writeFields(out, schema)
 		return nil
 	}
@@ -111,12 +110,10 @@ func writeOperations(out *bytes.Buffer) error {
 	paragraph(out, "For authors of profiles. Look up the arguments, examples and targets of an operation. A [rule](profile.md#rules) has one "+
 		"operation as its key. *Text* is a string, a number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules "+
 		"with `forEach` names may too.")
-	fmt.Fprintln(out)
 	writeTargets(out)
 	for _, d := range operation.All() {
 		fmt.Fprintf(out, "\n## %s\n\n", d.Name)
-		paragraph(out, "%s.", capital(d.Summary))
-		fmt.Fprintln(out)
+		paragraph(out, "%s.", strings.ToUpper(d.Summary[:1])+d.Summary[1:])
 		writeArguments(out, argumentsIn("", d.Arguments))
 		fmt.Fprintf(out, "\n```yaml\n")
 		for _, example := range append([]string{d.Example}, d.Examples...) {
@@ -162,24 +159,21 @@ func writeExpressions(out *bytes.Buffer) error {
 	paragraph(out, "For authors of profiles. Look up variables and their fields here, and functions in "+
 		"[expressions](../usage/expressions.md#values-and-conditions). Fields of a `dyn` value are checked at evaluation; read optional ones "+
 		"with `?`.")
-	fmt.Fprintln(out)
+	paragraph(out, "Expressions see the variables below. A profile adds `parameters`, `variables`, `lookups`, `images` (references by their names "+
+		"in the image vector), and, in rules with `forEach`, `item` (with `key` and `value` for a mapping).")
 	writeVariables(out, facts.Variables(), facts.Summary)
-	fmt.Fprintln(out)
-	paragraph(out, "A profile adds `parameters`, `variables`, `lookups`, `images` (references by their names in the image vector), and, in "+
-		"rules with `forEach`, `item` (with `key` and `value` for a mapping).")
 	writeObjects(out, "##", facts.Variables(), facts.Summary)
 	return nil
 }
 
-// writeVariables writes a table of variables.
+// writeVariables writes a list of variables.
 func writeVariables(out *bytes.Buffer, variables []expression.Variable, summary func(name string) string) {
-	table(out, "variable", "type", "meaning")
 	for _, variable := range variables {
-		row(out, code(variable.Name), code(variable.TypeName()), summary(variable.Name))
+		item(out, code(variable.Name), code(variable.TypeName()), summary(variable.Name))
 	}
 }
 
-// writeObjects writes a table of fields for each object type of the variables and those inside them, each once.
+// writeObjects writes a list of fields for each object type of the variables and those inside them, each once.
 func writeObjects(out *bytes.Buffer, heading string, variables []expression.Variable, summary func(name string) string) {
 	seen := map[*expression.ObjectType]bool{}
 	var write func(object *expression.ObjectType)
@@ -189,9 +183,8 @@ func writeObjects(out *bytes.Buffer, heading string, variables []expression.Vari
 		}
 		seen[object] = true
 		fmt.Fprintf(out, "\n%s %s\n\n", heading, object.Name())
-		table(out, "field", "type", "meaning")
 		for _, field := range object.Fields() {
-			row(out, code(field), code(object.FieldType(field)), summary(object.Name()+"."+field))
+			item(out, code(field), code(object.FieldType(field)), summary(object.Name()+"."+field))
 		}
 		for _, nested := range object.Nested() {
 			write(nested)
@@ -210,7 +203,6 @@ func writeNetworkProfile(out *bytes.Buffer, schema *Schema) {
 	fmt.Fprint(out, "\n## Variables of expressions\n\n")
 	paragraph(out, "Facts of `devices` see only `device`. Clouds see [their own variables](../usage/clouds.md#a-cloud-by-http-requests). "+
 		"All other expressions see:")
-	fmt.Fprintln(out)
 	writeVariables(out, policy.Variables(), summary)
 	writeObjects(out, "###", policy.Variables(), summary)
 }
@@ -241,8 +233,6 @@ func writeInterpreterProfile(out *bytes.Buffer, schema *Schema) {
 	fmt.Fprint(out, "\n## Variables of expressions\n\n")
 	paragraph(out, "Fields of objects have no type. Read optional fields with `?`, as in `object.?status.?replicas.orValue(0)`. "+
 		"Expressions see the original object, without the changes of earlier rules.")
-	fmt.Fprintln(out)
-	table(out, "operation", "variables")
 	seen := map[string]bool{}
 	var all []expression.Variable
 	for _, operation := range interpreter.Operations() {
@@ -257,7 +247,7 @@ func writeInterpreterProfile(out *bytes.Buffer, schema *Schema) {
 		for _, variable := range rule.ItemVariables(operation) {
 			names = append(names, variable.Name)
 		}
-		row(out, code(string(operation)), code(names...))
+		item(out, code(string(operation)), "", code(names...))
 	}
 	fmt.Fprintln(out)
 	writeVariables(out, append(all, rule.ItemVariables(interpreter.Retain)...), rule.Summary)
@@ -275,7 +265,6 @@ func writeProfileTest(out *bytes.Buffer, schema *Schema) {
 	fmt.Fprint(out, "\n## Expectations\n\n")
 	paragraph(out, "By [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An expectation is one of "+
 		"the words %s, or has fields:", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
-	fmt.Fprintln(out)
 	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
 }
 
@@ -317,7 +306,6 @@ func writeInterpreterTest(out *bytes.Buffer, schema *Schema) {
 	testRows(out, schema.Properties["cases"].Items, nil)
 	fmt.Fprint(out, "\n## Expected answers\n\n")
 	paragraph(out, "%s The operation is in brackets.", schema.Definitions["want"].Description)
-	fmt.Fprintln(out)
 	testRows(out, schema.Definitions["want"], nil)
 }
 
