@@ -75,8 +75,11 @@ func invoke(function string, arguments ...string) code { return enclosed(functio
 // table returns a table constructor.
 func table(members []string) code { return enclosed("{", members, "}") }
 
-// enclosed returns a list of parts, on one line if there is room.
+// enclosed returns a list of parts, on one line if there is room or only one part.
 func enclosed(before string, parts []string, after string) code {
+	if len(parts) == 1 {
+		return atom(before + parts[0] + after)
+	}
 	return atom(before + fold(parts, ", ", func() string { return "\n" + indent(strings.Join(parts, ",\n")) + "\n" }) + after)
 }
 

@@ -8,11 +8,11 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/parser"
 )
 
 // writer translates one CEL expression to Lua.
@@ -146,18 +146,23 @@ func (w *writer) literal(e ast.Expr) code {
 
 // variable returns a variable of the rule or of a macro.
 func (w *writer) variable(name string) code {
-	for _, b := range slices.Backward(w.bound) {
-		if b.cel == name {
-			return atom(b.lua)
-		}
-	}
-	if name == "object" {
+	if !w.binds(name) && name == "object" {
 		w.reads = true
 	}
-	if name == "kind" {
+	if !w.binds(name) && name == "kind" {
 		return w.refuse("the kind as a whole; name kind.group, kind.version or kind.kind")
 	}
-	return atom(name)
+	return atom(w.name(name))
+}
+
+// name returns the name of a variable in Lua.
+func (w *writer) name(name string) string {
+	for _, b := range slices.Backward(w.bound) {
+		if b.cel == name {
+			return b.lua
+		}
+	}
+	return name
 }
 
 // bind returns a writer that knows a further variable, and its name in Lua.
@@ -189,7 +194,7 @@ func (w *writer) selection(e ast.Expr) code {
 		return compared(w.call("child", w.text(s.Operand()), quote(s.FieldName())), "~=", atom("nil"))
 	case w.named(s.Operand(), memberType) && s.FieldName() != "status" && s.Operand().Kind() == ast.IdentKind:
 		return atom(w.text(s.Operand()) + "." + s.FieldName())
-	case w.optional(e):
+	case w.optional(s.Operand()):
 		return w.found(e, w.use("none"))
 	}
 	return w.required(e)
@@ -197,7 +202,7 @@ func (w *writer) selection(e ast.Expr) code {
 
 // kindField returns a field of the variable kind, which is a constant.
 func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
-	if s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != "kind" || slices.ContainsFunc(w.bound, func(b binding) bool { return b.cel == "kind" }) {
+	if s.Operand().Kind() != ast.IdentKind || s.Operand().AsIdent() != "kind" || w.binds("kind") {
 		return "", false
 	}
 	return map[string]string{"group": w.kind.Group, "version": w.kind.Version, "kind": w.kind.Kind}[s.FieldName()], !s.IsTestOnly()
@@ -209,9 +214,14 @@ func (w *writer) found(e ast.Expr, otherwise string) code {
 	return w.call("get", append([]string{otherwise, w.text(base)}, keys...)...)
 }
 
+// binds reports whether a macro has a variable of this name.
+func (w *writer) binds(name string) bool {
+	return slices.ContainsFunc(w.bound, func(b binding) bool { return b.cel == name })
+}
+
 // exists reports whether an optional has a value.
 func (w *writer) exists(e ast.Expr) code {
-	if _, keys := w.chainOf(e, true); len(keys) > 0 {
+	if w.chained(e) {
 		return compared(w.found(e, "nil"), "~=", atom("nil"))
 	}
 	return compared(w.write(e), "~=", atom(w.use("none")))
@@ -220,7 +230,48 @@ func (w *writer) exists(e ast.Expr) code {
 // required returns the value at the end of a chain of required steps.
 func (w *writer) required(e ast.Expr) code {
 	base, keys := w.chainOf(e, false)
-	return w.call("at", append([]string{w.text(base)}, keys...)...)
+	start := w.text(base)
+	for i := len(keys); i > 0 && base.Kind() == ast.IdentKind; i-- {
+		if w.isKnown(start, keys[:i]) {
+			for _, key := range keys[:i] {
+				start = entry(start, strings.Trim(key, `"`))
+			}
+			keys = keys[i:]
+			break
+		}
+	}
+	if len(keys) == 0 {
+		return atom(start)
+	}
+	return w.call("at", append([]string{start}, keys...)...)
+}
+
+// isKnown reports whether a variable certainly has a value at a path.
+func (w *writer) isKnown(variable string, keys []string) bool {
+	path := strings.Join(append([]string{variable}, keys...), ".") + "."
+	return slices.ContainsFunc(w.known, func(known string) bool { return strings.HasPrefix(known+".", path) })
+}
+
+// guarded returns the path that has a value if a condition holds: has(a.b), or an optional value unequal to its default.
+func (w *writer) guarded(e ast.Expr) []string {
+	var base ast.Expr
+	var keys []string
+	switch {
+	case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() && !w.optional(e.AsSelect().Operand()):
+		base, keys = w.chainOf(e.AsSelect().Operand(), false)
+		keys = append(keys, quote(e.AsSelect().FieldName()))
+	case isCall(e, operators.NotEquals) && isCall(e.AsCall().Args()[0], "orValue"):
+		call, other := e.AsCall().Args()[0].AsCall(), e.AsCall().Args()[1]
+		literals := call.Args()[0].Kind() == ast.LiteralKind && other.Kind() == ast.LiteralKind
+		if !literals || call.Args()[0].AsLiteral().Equal(other.AsLiteral()) != types.True {
+			return nil
+		}
+		base, keys = w.chainOf(call.Target(), true)
+	}
+	if len(keys) == 0 || base.Kind() != ast.IdentKind || slices.ContainsFunc(keys, func(key string) bool { return quote(strings.Trim(key, `"`)) != key }) {
+		return nil
+	}
+	return []string{strings.Join(append([]string{w.name(base.AsIdent())}, keys...), ".")}
 }
 
 // chainOf splits a chain of fields and indexes into its base and the keys, either of optional steps or of required
@@ -338,7 +389,11 @@ func (w *writer) comprehension(e ast.Expr) code {
 
 // each calls a runtime function with a list and a condition for its items.
 func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, name string, holds ast.Expr) code {
-	return w.call(function, w.text(c.IterRange()), closure(inner.condition(holds), name))
+	list := w.text(c.IterRange())
+	if list != "members" {
+		list = w.call("items", list).text
+	}
+	return w.call(function, list, closure(inner.condition(holds), name))
 }
 
 // filtered translates filter, and map with a condition.
@@ -383,113 +438,32 @@ func isCall(e ast.Expr, name string) bool {
 	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == name
 }
 
-// failures returns the reasons for which a part may fail for an object that matches its schema, as texts. The part
-// fails exactly if there is one of them, so that a part whose reasons include those of another fails with it.
-func (w *writer) failures(e ast.Expr) []string {
+// fails reports whether a part may fail for an object that matches its schema.
+func (w *writer) fails(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.LiteralKind, ast.IdentKind:
-		return nil
+		return false
 	case ast.SelectKind:
 		s := e.AsSelect()
-		if _, constant := w.kindField(s); constant {
-			return nil
+		base, keys := w.chainOf(e, false)
+		if _, constant := w.kindField(s); constant || !s.IsTestOnly() && base.Kind() == ast.IdentKind && w.isKnown(w.name(base.AsIdent()), keys) {
+			return false
 		}
-		all := w.failures(s.Operand())
-		if s.IsTestOnly() || w.optional(s.Operand()) || w.named(s.Operand(), memberType) && s.FieldName() != "status" {
-			return all
-		}
-		return append(all, w.reason(e))
+		sure := s.IsTestOnly() || w.optional(s.Operand()) || w.named(s.Operand(), memberType) && s.FieldName() != "status"
+		return !sure || w.fails(s.Operand())
 	case ast.ListKind:
-		return w.anyFailure(e.AsList().Elements())
+		return slices.ContainsFunc(e.AsList().Elements(), w.fails)
 	case ast.CallKind:
-		return w.callFailures(e)
-	case ast.ComprehensionKind:
-		return w.filterFailures(e)
-	default:
-		return []string{w.reason(e)}
+		arguments := argumentsOf(e.AsCall())
+		return !w.failsOnlyByArguments(e.AsCall().FunctionName(), arguments) || slices.ContainsFunc(arguments, w.fails)
 	}
+	return true
 }
 
-func (w *writer) anyFailure(parts []ast.Expr) (all []string) {
-	for _, part := range parts {
-		all = append(all, w.failures(part)...)
-	}
-	return all
-}
-
-// reason returns a text for the failure of a part, which is equal for equal parts.
-func (w *writer) reason(e ast.Expr) string {
-	text, err := parser.Unparse(e, w.ast.SourceInfo())
-	if err != nil {
-		return strconv.FormatInt(e.ID(), 10)
-	}
-	return text
-}
-
-// filterFailures returns the failures of a filter, which fails if its condition fails for an item.
-func (w *writer) filterFailures(e ast.Expr) []string {
-	c := e.AsComprehension()
-	step := c.LoopStep()
-	if c.HasIterVar2() || c.AccuInit().Kind() != ast.ListKind || !isCall(step, operators.Conditional) || !isCall(step.AsCall().Args()[1], operators.Add) {
-		return []string{w.reason(e)}
-	}
-	inner, _ := w.bind(c.IterVar())
-	made := added(step.AsCall().Args()[1])
-	if made.Kind() != ast.IdentKind || made.AsIdent() != c.IterVar() {
-		return []string{w.reason(e)}
-	}
-	list := w.reason(c.IterRange())
-	all := append(w.failures(c.IterRange()), list+" is no list")
-	for _, failure := range inner.conditionFailures(step.AsCall().Args()[0]) {
-		all = append(all, list+": "+failure)
-	}
-	return all
-}
-
-// conditionFailures returns the failures of a part that must be a boolean.
-func (w *writer) conditionFailures(e ast.Expr) []string {
-	all := w.failures(e)
-	if !w.is(e, types.BoolKind) {
-		all = append(all, w.reason(e)+" is no boolean")
-	}
-	return all
-}
-
-func (w *writer) callFailures(e ast.Expr) []string {
-	call := e.AsCall()
-	arguments := call.Args()
+// argumentsOf returns the arguments of a call, of a method with its target first.
+func argumentsOf(call ast.CallExpr) []ast.Expr {
 	if call.IsMemberFunction() {
-		arguments = append([]ast.Expr{call.Target()}, arguments...)
-	}
-	all := w.anyFailure(arguments)
-	switch call.FunctionName() {
-	case operators.LogicalAnd, operators.LogicalOr, operators.Conditional, "orValue", "or":
-		// A later part may decide, or is not evaluated.
-		if len(all) == 0 && !slices.ContainsFunc(w.conditions(call), func(e ast.Expr) bool { return !w.is(e, types.BoolKind) }) {
-			return nil
-		}
-		if call.IsMemberFunction() && len(all) == len(w.failures(arguments[0])) {
-			return all
-		}
-		return []string{w.reason(e)}
-	case operators.In:
-		if _, text := literalText(arguments[0]); text && arguments[1].Kind() != ast.ListKind {
-			return append(all, w.reason(arguments[1])+" has no items")
-		}
-	}
-	if !w.failsOnlyByArguments(call.FunctionName(), arguments) {
-		all = append(all, w.reason(e))
-	}
-	return all
-}
-
-// conditions returns the parts of a logical operator that must be booleans.
-func (w *writer) conditions(call ast.CallExpr) []ast.Expr {
-	switch {
-	case call.IsMemberFunction():
-		return nil
-	case call.FunctionName() == operators.Conditional:
-		return call.Args()[:1]
+		return append([]ast.Expr{call.Target()}, call.Args()...)
 	}
 	return call.Args()
 }
@@ -500,10 +474,12 @@ func (w *writer) failsOnlyByArguments(name string, arguments []ast.Expr) bool {
 		return !slices.ContainsFunc(arguments, func(e ast.Expr) bool { return !w.is(e, kinds...) })
 	}
 	switch name {
-	case operators.Equals, operators.NotEquals, operators.OptSelect, operators.OptIndex, "hasValue":
+	case operators.Equals, operators.NotEquals, operators.OptSelect, operators.OptIndex, "hasValue", "orValue", "or":
 		return true
-	case operators.LogicalNot:
+	case operators.LogicalNot, operators.LogicalAnd, operators.LogicalOr:
 		return all(types.BoolKind)
+	case operators.Conditional:
+		return w.is(arguments[0], types.BoolKind)
 	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
 		return all(types.IntKind, types.UintKind, types.DoubleKind) || all(types.StringKind)
 	case operators.In:

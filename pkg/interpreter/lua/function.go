@@ -15,16 +15,12 @@ import (
 // function translates an operator or a function.
 func (w *writer) function(e ast.Expr) code {
 	call := e.AsCall()
-	arguments := call.Args()
-	if call.IsMemberFunction() {
-		arguments = append([]ast.Expr{call.Target()}, arguments...)
-	}
-	name := call.FunctionName()
+	arguments, name := argumentsOf(call), call.FunctionName()
 	switch name {
 	case operators.LogicalAnd:
-		return w.junction(e, name, "and", rankAnd, "all_of")
+		return w.junction(e, name, "and", rankAnd, "all")
 	case operators.LogicalOr:
-		return w.junction(e, name, "or", rankOr, "any_of")
+		return w.junction(e, name, "or", rankOr, "exists")
 	case operators.LogicalNot:
 		return code{"not " + w.condition(arguments[0]).within(rankUnary), rankUnary}
 	case operators.Conditional:
@@ -48,40 +44,33 @@ var sameArgument = map[string]string{
 	operators.Negate: "minus", "value": "present", "optional.ofNonZeroValue": "non_zero", "quantity": "quantity_sum", "isQuantity": "is_quantity",
 }
 
-// junction translates a chain of conditions. If a part may fail, a later part can still decide the result, as in
-// CEL: parts that cannot fail are evaluated first, and a part that fails only if the next one does is evaluated
-// before it.
+// junction translates a chain of conditions. Parts that cannot fail come first; a part after one that fails may decide.
 func (w *writer) junction(e ast.Expr, name, operator string, rank int, absorbing string) code {
-	var (
-		sure   []code
-		chains [][]code
-		last   []string
-	)
+	var sure, unsure []code
+	before := w.known
 	for _, part := range operands(e, name) {
-		failures, written := w.conditionFailures(part), w.condition(part)
-		switch {
-		case len(failures) == 0:
-			sure = append(sure, written)
-		case len(chains) > 0 && subset(last, failures):
-			chains[len(chains)-1] = append(chains[len(chains)-1], written)
-			last = failures
-		default:
-			chains, last = append(chains, []code{written}), failures
+		fails, written := !w.is(part, types.BoolKind) || w.fails(part), w.condition(part)
+		if fails {
+			unsure = append(unsure, written)
+			continue
+		}
+		sure = append(sure, written)
+		if name == operators.LogicalAnd {
+			w.known = append(slices.Clip(w.known), w.guarded(part)...)
 		}
 	}
-	if len(chains) < 2 {
-		return chain(operator, rank, slices.Concat(append([][]code{sure}, chains...)...))
+	if e == w.ast.Expr() {
+		w.held = w.known
+	}
+	w.known = before
+	if len(unsure) < 2 {
+		return chain(operator, rank, append(sure, unsure...))
 	}
 	var closures []string
-	for _, parts := range chains {
-		closures = append(closures, closure(chain(operator, rank, parts)))
+	for _, part := range unsure {
+		closures = append(closures, closure(part))
 	}
-	return chain(operator, rank, append(sure, w.call(absorbing, closures...)))
-}
-
-// subset reports whether all of some texts are in others.
-func subset(some, others []string) bool {
-	return !slices.ContainsFunc(some, func(text string) bool { return !slices.Contains(others, text) })
+	return chain(operator, rank, append(sure, w.call(absorbing, table(closures).text)))
 }
 
 // operands returns the operands of a chain of one operator. CEL represents it as a tree.
@@ -150,7 +139,7 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 // order translates a comparison of two numbers or strings. The script checks the types that are not known.
 func (w *writer) order(a ast.Expr, operator string, b ast.Expr) code {
 	for check, kinds := range typeChecks {
-		if w.is(a, kinds...) || w.is(b, kinds...) && subset(w.failures(b), w.failures(a)) { // CEL evaluates b before it checks a
+		if w.is(a, kinds...) || w.is(b, kinds...) && !w.fails(b) { // CEL evaluates b before it checks a
 			return compared(w.typeChecked(a, check), operator, w.typeChecked(b, check))
 		}
 	}
@@ -177,7 +166,7 @@ func (w *writer) absent(e, null ast.Expr) (code, bool) {
 		return code{}, false
 	}
 	base, keys := w.chainOf(e.AsCall().Target(), true)
-	if base.Kind() != ast.IdentKind || len(keys) == 0 || !slices.Contains([]string{"object", "observed"}, w.text(base)) {
+	if base.Kind() != ast.IdentKind || len(keys) == 0 || !slices.Contains([]string{"object", "observed"}, base.AsIdent()) || w.binds(base.AsIdent()) {
 		return code{}, false
 	}
 	return w.found(e.AsCall().Target(), "nil"), true
@@ -266,7 +255,7 @@ func (w *writer) strings(e ast.Expr) []ast.Expr {
 // both first, so that the next one must not fail otherwise.
 func (w *writer) inOrder(parts []ast.Expr) bool {
 	for i, part := range parts {
-		if !w.is(part, types.StringKind) && !subset(w.anyFailure(parts[i+1:]), w.failures(part)) {
+		if !w.is(part, types.StringKind) && slices.ContainsFunc(parts[i+1:], w.fails) {
 			return false
 		}
 	}
@@ -306,10 +295,16 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 
 // orValue translates an optional value with a default.
 func (w *writer) orValue(e, otherwise ast.Expr) code {
-	if _, keys := w.chainOf(e, true); len(keys) == 0 || !fixed(otherwise) {
+	if !w.chained(e) || !fixed(otherwise) {
 		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
 	}
 	return w.found(e, w.text(otherwise))
+}
+
+// chained reports whether a part is a chain of optional steps.
+func (w *writer) chained(e ast.Expr) bool {
+	_, keys := w.chainOf(e, true)
+	return len(keys) > 0
 }
 
 // fixed reports whether a part does not depend on the object.
@@ -400,14 +395,11 @@ func (w *writer) quantity(_ ast.Expr, name string, arguments []ast.Expr) (code, 
 func (w *writer) sum(arguments []ast.Expr) code {
 	var parts []string
 	for _, part := range arguments {
-		switch {
-		case part.Kind() == ast.CallKind && part.AsCall().FunctionName() == "quantity" && len(part.AsCall().Args()) == 1:
-			parts = append(parts, w.text(part.AsCall().Args()[0]))
-		case w.is(part, types.IntKind):
-			parts = append(parts, w.call("string_of", w.text(part)).text)
-		default:
-			parts = append(parts, w.text(part))
+		written := w.text(part)
+		if w.is(part, types.IntKind) {
+			written = w.call("string_of", written).text
 		}
+		parts = append(parts, written)
 	}
 	return w.call("quantity_sum", parts...)
 }

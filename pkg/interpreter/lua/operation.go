@@ -36,7 +36,7 @@ func (s *script) write(all []rule.Place) {
 		s.block("function GetReplicas(object)", func() { s.first(all, s.replicas) })
 	case interpreter.Health:
 		s.block("function InterpretHealth(object)", func() {
-			s.line(invoke(s.use("fit_status"), "object").text)
+			s.line(invoke(s.use("status_of"), "object").text)
 			s.first(all, s.health)
 		})
 	case interpreter.Revise:
@@ -99,10 +99,7 @@ func (s *script) editing(head, before string, all []rule.Place, edit func(place)
 func (s *script) collecting(head, name string, all []rule.Place, add func(place)) {
 	s.block(head, func() {
 		if s.operation == interpreter.Status {
-			s.line(invoke(s.use("fit_status"), "object").text)
-		}
-		if s.flat {
-			s.line("local status = object.status or {}")
+			s.line("local status = " + invoke(s.use("status_of"), "object").text)
 		}
 		s.line("local " + name + " = {}")
 		for _, d := range all {
@@ -134,15 +131,9 @@ func (s *script) changes(p place, target string) {
 	if refused := p.At("refuse"); !refused.Absent() {
 		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
-	p.At("set").Members(func(key, value place) {
-		s.assign(value, target, key.Node.Value, s.stored(value), s.scalar(value))
-	})
+	p.At("set").Members(func(key, value place) { s.set(value, target, key.Node.Value) })
 	for i, path := range p.At("remove").Value().Items() {
-		if keys := keys(path.Value); len(keys) == 1 {
-			s.line(entry(target, keys[0]) + " = nil")
-			continue
-		}
-		s.line(invoke(s.use("take_away"), target, s.path(p.At("remove").Item(i))).text)
+		s.assign(p.At("remove").Item(i), target, path.Value, "nil", false)
 	}
 }
 
@@ -172,12 +163,12 @@ func (s *script) status(p place) {
 		case whole && s.flat:
 			s.block("for field, value in pairs(status) do", func() { s.line("made[field] = value") })
 		case whole:
-			s.line(invoke(s.use("keep_all"), "made", "object.status").text)
+			s.line(invoke(s.use("keep_all"), "made", "status").text)
 		case len(kept) > 0 && s.flat:
 			fields := s.members(p.At("keep"), func(path string) string { return quote(keys(path)[0]) })
 			s.block("for _, field in ipairs("+fields+") do", func() { s.line("made[field] = status[field]") })
 		case len(kept) > 0:
-			arguments := []string{"made", "object.status"}
+			arguments := []string{"made", "status"}
 			for i := range kept {
 				arguments = append(arguments, s.path(p.At("keep").Item(i)))
 			}
@@ -217,7 +208,7 @@ func (s *script) dependencies(p place) {
 			member("namespace", invoke(s.use("namespace_of"), "object")),
 		}
 		if namespace := p.At("namespace"); !namespace.Absent() {
-			fields[2] = member("namespace", s.template(namespace, true))
+			fields[2] = member("namespace", invoke(s.use("unless_blank"), s.template(namespace, true).text))
 		}
 		if name := p.At("name"); !name.Absent() {
 			fields = append(fields, member("name", s.template(name, true)))
@@ -277,7 +268,13 @@ var (
 
 // aggregate writes one field of a status.
 func (s *script) aggregate(p place) {
-	s.when(p, func() { s.assign(p.At("field"), "result", p.At("field").Value().Value, s.combined(p), false) })
+	s.when(p, func() {
+		if value := p.At("value"); !value.Absent() {
+			s.set(value, "result", p.At("field").Value().Value)
+			return
+		}
+		s.assign(p.At("field"), "result", p.At("field").Value().Value, s.combined(p), false)
+	})
 }
 
 // combined returns the aggregated value of the members.
@@ -287,8 +284,6 @@ func (s *script) combined(p place) string {
 		at := p.At(name)
 		var written code
 		switch function := byPath[name]; {
-		case name == "value":
-			return s.stored(at)
 		case name == "worst":
 			order := s.members(at.At("order"), quote)
 			written = invoke(s.use("worst_of"), "members", s.path(at.At("path")), s.path(at.At("by")), order)

@@ -45,7 +45,7 @@ func (v variant) simpler() map[string]function {
 	return simpler
 }
 
-// function is a runtime function. words may be names of functions that it calls.
+// function is a runtime function. words has the names of functions that it calls, and of anything else.
 type function struct {
 	name, text string
 	words      []string
@@ -55,10 +55,9 @@ var (
 	functionHead = regexp.MustCompile(`(?m)^local function (\w+)\(`)
 	// comment matches what scripts do not contain: comments and indentation.
 	comment = regexp.MustCompile(`(?m)^ *--.*\n|^ +`)
-	// These expressions find words that do not refer to runtime functions: strings, fields, and local names.
-	texts    = regexp.MustCompile(`"(\\.|[^"\\])*"`)
-	word     = regexp.MustCompile(`\.?\w+`)
-	declared = regexp.MustCompile(`(?:local|for) ([\w, ]+?)(?: =| in |\n)|function ?\w*\(([\w, ]*)`)
+	// literal matches comments and strings, and word names, fields with a dot.
+	literal = regexp.MustCompile(`--.*|"(\\.|[^"\\])*"`)
+	word    = regexp.MustCompile(`\.?\w+`)
 )
 
 // functions returns the functions of each file, in order.
@@ -69,22 +68,12 @@ var functions = sync.OnceValue(func() map[string][]function {
 		for _, part := range strings.Split(string(text), "\n\n") {
 			if head := functionHead.FindStringSubmatch(part); head != nil {
 				body := strings.TrimSpace(comment.ReplaceAllString(part, ""))
-				all[file] = append(all[file], function{head[1], body, foreign(body)})
+				all[file] = append(all[file], function{head[1], body, word.FindAllString(literal.ReplaceAllString(body, ""), -1)})
 			}
 		}
 	}
 	return all
 })
-
-// foreign returns the words in a function that it does not declare itself.
-func foreign(text string) []string {
-	text = texts.ReplaceAllString(text, "")
-	var own []string
-	for _, names := range declared.FindAllStringSubmatch(text, -1) {
-		own = append(own, word.FindAllString(names[1]+","+names[2], -1)...)
-	}
-	return slices.DeleteFunc(word.FindAllString(text, -1), func(name string) bool { return slices.Contains(own, name) })
-}
 
 // isFunction reports whether name is a runtime function.
 func isFunction(name string) bool {

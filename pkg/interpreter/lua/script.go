@@ -5,12 +5,14 @@
 package lua
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"go.yaml.in/yaml/v3"
 
@@ -31,6 +33,8 @@ type script struct {
 	lines   strings.Builder
 	depth   int
 	used    map[string]bool
+	// known has the paths of variables, with quoted keys, that have a value here, and held those of the last condition.
+	known, held []string
 	// reads is true if an expression reads the original object.
 	reads bool
 	// flat is true if the rules keep and set only whole fields of the status, single if there is at most one dependency.
@@ -83,7 +87,9 @@ func (s *script) condition(p place) (written code, ok bool) {
 		s.add(p.FindingOf(NotInLua, "%s", err))
 		return code{}, false
 	}
-	written = s.writer(p, compiled.Syntax()).condition(compiled.Syntax().Expr())
+	w := s.writer(p, compiled.Syntax())
+	s.held = w.guarded(w.ast.Expr())
+	written = w.condition(w.ast.Expr())
 	return written, written.text != "true"
 }
 
@@ -94,7 +100,9 @@ func (s *script) when(p place, do func()) {
 		do()
 		return
 	}
+	s.known = s.held
 	s.block("if "+condition.text+" then", do)
+	s.known = nil
 }
 
 // template translates a string with expressions. With asText, the result is always a string.
@@ -171,28 +179,50 @@ func (s *script) value(p place) code {
 	return s.plain(p)
 }
 
-// stored translates a value for a field of the result. Values other than scalars are copied, because Karmada
-// rejects a table that is used in two places.
-func (s *script) stored(p place) string {
-	written := s.value(p).text
-	if s.scalar(p) {
-		return written
+// set writes a value to a path. Tables are copied, because Karmada rejects a table that is used in two places.
+func (s *script) set(p place, target, path string) {
+	n := p.Value()
+	scalar := !n.Absent() && n.Kind == yaml.ScalarNode
+	if scalar && n.Tag == "!!str" {
+		if compiled, err := s.environment().Template(n.Value, expression.At(n)); err == nil && compiled.Whole() {
+			w := s.writer(p, compiled.Pieces()[0].Syntax)
+			w.store(w.ast.Expr(), target, path)
+			return
+		}
 	}
-	return invoke(s.use("copy"), written).text
+	written := s.value(p).text
+	if !scalar {
+		written = invoke(s.use("copy"), written).text
+	}
+	s.assign(p, target, path, written, scalar)
 }
 
-// scalar reports whether the value at a place is certainly a string, a number or a boolean.
-func (s *script) scalar(p place) bool {
-	n := p.Value()
-	if n.Absent() || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		return !n.Absent() && n.Kind == yaml.ScalarNode
+// store writes the value of an expression to a path. The path has no value if the expression is null.
+func (w *writer) store(e ast.Expr, target, path string) {
+	if isCall(e, "dyn") {
+		e = e.AsCall().Args()[0]
 	}
-	compiled, err := s.environment().Template(n.Value, expression.At(n))
-	if err != nil || !compiled.Whole() {
-		return err == nil
+	switch {
+	case isLiteral(e, types.NullValue):
+		w.assign(w.at, target, path, "nil", false)
+	case isCall(e, operators.Conditional):
+		arguments := e.AsCall().Args()
+		w.line("if " + w.condition(arguments[0]).text + " then")
+		w.depth++
+		w.store(arguments[1], target, path)
+		w.depth--
+		w.line("else")
+		w.depth++
+		w.store(arguments[2], target, path)
+		w.depth--
+		w.line("end")
+	case isCall(e, "orValue") && isLiteral(e.AsCall().Args()[0], types.NullValue) && w.chained(e.AsCall().Target()):
+		w.assign(w.at, target, path, w.call("copy", w.found(e.AsCall().Target(), "nil").text).text, false)
+	case w.is(e, types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind):
+		w.assign(w.at, target, path, w.result(e).text, true)
+	default:
+		w.assign(w.at, target, path, w.call("copy", w.result(e).text).text, false)
 	}
-	w := s.writer(p, compiled.Pieces()[0].Syntax)
-	return w.is(w.ast.Expr(), types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind)
 }
 
 // plain translates a number or a boolean.
@@ -275,7 +305,7 @@ func (s *script) assign(p place, target, text, value string, certain bool) {
 	switch keys := keys(text); {
 	case len(keys) == 1:
 		s.line(entry(target, keys[0]) + " = " + value)
-	case len(keys) == 2 && certain:
+	case len(keys) == 2 && certain && s.operation == interpreter.Revise:
 		parent := invoke(s.use("parent"), target, quote(keys[0]), quote(strings.Join(keys, ".")))
 		s.line(entry(parent.text, keys[1]) + " = " + value)
 	default:
@@ -286,11 +316,32 @@ func (s *script) assign(p place, target, text, value string, certain bool) {
 // finished returns the complete script.
 func (s *script) finished() *Script {
 	s.nulls = s.used["null"]
-	texts := []string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}
-	if runtime := prelude(s.used, s.variant); len(runtime) > 0 {
-		texts = append(texts, strings.Join(runtime, "\n"))
+	texts := []string{"-- Written by graft from InterpreterProfiles."}
+	runtime := prelude(s.used, s.variant)
+	constants, body := named(s.lines.String(), strings.Join(runtime, "\n"))
+	if before := append(runtime, constants...); len(before) > 0 {
+		texts = append(texts, strings.Join(before, "\n"))
 	}
-	return &Script{LuaScript: strings.Join(append(texts, s.lines.String()), "\n\n")}
+	return &Script{LuaScript: strings.Join(append(texts, body), "\n\n")}
+}
+
+// named declares variables for long strings that a body repeats, with their last words as names, and replaces the strings.
+func named(body, runtime string) (declared []string, replaced string) {
+	names, taken := map[string]string{}, append(word.FindAllString(literal.ReplaceAllString(body+runtime, " "), -1), keywords...)
+	replaced = literal.ReplaceAllStringFunc(body, func(text string) string {
+		words := word.FindAllString(text, -1)
+		if len(text) > 20 && text[0] == '"' && strings.Count(body, text) > 1 && len(words) > 0 && names[text] == "" {
+			last := strings.TrimPrefix(words[len(words)-1], ".")
+			name := last
+			for i := 2; slices.Contains(taken, name) || !identifier.MatchString(name); i++ {
+				name = "the_" + last + strconv.Itoa(i)
+			}
+			taken, names[text] = append(taken, name), name
+			declared = append(declared, "local "+name+" = "+text)
+		}
+		return cmp.Or(names[text], text)
+	})
+	return declared, replaced
 }
 
 // hides reports whether a rule always applies, so that rules after it never do.

@@ -12,12 +12,15 @@ local function count(value, place)
   return value
 end
 
--- fit_status fails if the object's status is not an object.
-local function fit_status(object)
+-- status_of returns the object's status, or an empty table. It fails if the status is not an object.
+local function status_of(object)
   local status = object.status
-  if status ~= nil and (type(status) ~= "table" or status[1] ~= nil) then
+  if status == nil then
+    return {}
+  elseif type(status) ~= "table" or status[1] ~= nil then
     error("the status of the object must be an object", 0)
   end
+  return status
 end
 
 -- unless_empty returns a table, or nil if it is empty.
@@ -213,9 +216,6 @@ local function dependency(place, found)
   if found.name == "" then
     error(place .. ".name: the result is empty", 0)
   end
-  if found.namespace == "" then
-    found.namespace = nil
-  end
   return found
 end
 
@@ -230,8 +230,17 @@ local function add_dependency(dependencies, place, found)
   dependencies[#dependencies + 1] = found
 end
 
--- namespace_of returns the namespace of an object.
+-- unless_blank returns a string, or nil if it is empty.
+local function unless_blank(value)
+  if value ~= "" then
+    return value
+  end
+end
+
+-- namespace_of returns the namespace of an object, or nil.
 local function namespace_of(object)
-  local metadata = type(object.metadata) == "table" and object.metadata or {}
-  return type(metadata.namespace) == "string" and metadata.namespace or ""
+  local namespace = type(object.metadata) == "table" and object.metadata.namespace
+  if type(namespace) == "string" and namespace ~= "" then
+    return namespace
+  end
 end

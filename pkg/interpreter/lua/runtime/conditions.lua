@@ -10,32 +10,40 @@ local function bool(value)
   return value
 end
 
--- settle returns the result of the first item that decides a condition, even if the condition fails for other items.
--- Without a condition, the items are conditions.
-local function settle(list, decides, holds)
+-- all reports whether a condition holds for all items. It is false if the condition is false for an item, even if it
+-- fails for other items. Without a condition, the items are conditions.
+local function all(values, holds)
   local failed
-  for _, item in ipairs(list) do
+  for _, item in ipairs(values) do
     local done, held = pcall(holds or item, item)
-    if done and held == decides then
-      return decides
-    elseif not done then
+    if not done then
       failed = failed or held
+    elseif not held then
+      return false
     end
   end
   if failed then
     error(failed, 0)
   end
-  return not decides
+  return true
 end
 
--- all_of reports whether all conditions hold.
-local function all_of(...)
-  return settle({...}, false)
-end
-
--- any_of reports whether a condition holds.
-local function any_of(...)
-  return settle({...}, true)
+-- exists reports whether a condition holds for an item, even if it fails for other items. Without a condition, the
+-- items are conditions.
+local function exists(values, holds)
+  local failed
+  for _, item in ipairs(values) do
+    local done, held = pcall(holds or item, item)
+    if not done then
+      failed = failed or held
+    elseif held then
+      return true
+    end
+  end
+  if failed then
+    error(failed, 0)
+  end
+  return false
 end
 
 -- pick returns one of two values.

@@ -17,31 +17,21 @@ local function items(value)
   return keys
 end
 
--- all reports whether a condition holds for all items.
-local function all(value, holds)
-  return settle(items(value), false, holds)
-end
-
--- exists reports whether a condition holds for an item.
-local function exists(value, holds)
-  return settle(items(value), true, holds)
-end
-
 -- exists_one reports whether a condition holds for exactly one item.
-local function exists_one(value, holds)
-  local count = 0
-  for _, item in ipairs(items(value)) do
+local function exists_one(values, holds)
+  local held = 0
+  for _, item in ipairs(values) do
     if holds(item) then
-      count = count + 1
+      held = held + 1
     end
   end
-  return count == 1
+  return held == 1
 end
 
 -- filter returns the items for which a condition holds.
-local function filter(value, holds)
+local function filter(values, holds)
   local kept = {}
-  for _, item in ipairs(items(value)) do
+  for _, item in ipairs(values) do
     if holds(item) then
       kept[#kept + 1] = item
     end
@@ -49,10 +39,13 @@ local function filter(value, holds)
   return kept
 end
 
--- where returns the items whose field has a value.
-local function where(value, field, wanted)
+-- where returns the items of a list whose field has a value.
+local function where(values, field, wanted)
+  if not is_list(values) then
+    error("no such overload", 0)
+  end
   local kept = {}
-  for _, item in ipairs(items(value)) do
+  for _, item in ipairs(values) do
     if at(item, field) == wanted then
       kept[#kept + 1] = item
     end
@@ -176,7 +169,7 @@ local function holds_item(value, container)
   if type(container) ~= "table" then
     error("no such overload", 0)
   elseif container[1] == nil then
-    return type(value) ~= "function" and container[value] ~= nil
+    return container[value] ~= nil
   end
   for _, item in ipairs(container) do
     if item == value then
@@ -187,12 +180,12 @@ local function holds_item(value, container)
 end
 
 -- runes returns the characters of a string.
-local function runes(text)
-  if type(text) ~= "string" then
+local function runes(value)
+  if type(value) ~= "string" then
     error("no such overload", 0)
   end
   local found = {}
-  for rune in string.gmatch(text, "[%z\1-\127\192-\255][\128-\191]*") do
+  for rune in string.gmatch(value, "[%z\1-\127\192-\255][\128-\191]*") do
     found[#found + 1] = rune
   end
   return found

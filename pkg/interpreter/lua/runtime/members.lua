@@ -5,16 +5,16 @@
 -- members_of returns the statuses of the member clusters, sorted by name.
 local function members_of(statuses)
   local members = {}
-  for i, said in ipairs(statuses or {}) do
-    if said.status ~= nil and not is_map(said.status) then
-      error("the status of the member " .. said.clusterName .. " must be an object", 0)
+  for i, came in ipairs(statuses or {}) do
+    if came.status ~= nil and not is_map(came.status) then
+      error("the status of the member " .. came.clusterName .. " must be an object", 0)
     end
     members[i] = {
-      cluster = said.clusterName or "",
-      status = said.status,
-      applied = said.applied or false,
-      message = said.appliedMessage or "",
-      health = (said.health or "") ~= "" and said.health or "Unknown",
+      cluster = came.clusterName or "",
+      status = came.status,
+      applied = came.applied or false,
+      message = came.appliedMessage or "",
+      health = (came.health or "") ~= "" and came.health or "Unknown",
     }
   end
   table.sort(members, function(a, b)
@@ -23,36 +23,33 @@ local function members_of(statuses)
   return members
 end
 
--- said returns the members' values at a path of their statuses, without missing ones.
-local function said(members, path)
-  local found = {}
-  for _, member in ipairs(members) do
-    local value = follow(member.status, path)
-    if value ~= nil then
-      found[#found + 1] = {cluster = member.cluster, value = value}
-    end
-  end
-  return found
-end
-
 -- fail reports a member's value at a path.
-local function fail(found, what, path, why)
-  error("the member " .. found.cluster .. ": " .. what .. "status." .. path .. why, 0)
+local function fail(member, what, path, why)
+  error("the member " .. member.cluster .. ": " .. what .. "status." .. dotted(path) .. why, 0)
 end
 
--- misfit fails because a member's value has a wrong type.
-local function misfit(found, path, what, below)
-  fail(found, "", dotted(path) .. (below and #below > 0 and "." .. dotted(below) or ""), " must be " .. what)
+-- said iterates over the members' values at a path of their statuses, without missing ones. If there is a type, it fails
+-- for values of other types; a table must be a list.
+local function said(members, path, kind, what)
+  local i = 0
+  return function()
+    local value
+    while value == nil and i < #members do
+      i = i + 1
+      value = follow(members[i].status, path)
+    end
+    if kind and value ~= nil and (type(value) ~= kind or kind == "table" and not is_list(value)) then
+      fail(members[i], "", path, " must be " .. what)
+    end
+    return value, members[i]
+  end
 end
 
 -- sum_of returns the sum of the members' numbers.
 local function sum_of(members, path)
   local sum
-  for _, found in ipairs(said(members, path)) do
-    if type(found.value) ~= "number" then
-      misfit(found, path, "a number")
-    end
-    sum = (sum or 0) + found.value
+  for value in said(members, path, "number", "a number") do
+    sum = (sum or 0) + value
   end
   if sum and (sum >= 9007199254740992 or sum <= -9007199254740992) then
     error("status." .. dotted(path) .. ": the sum is too large", 0)
@@ -60,42 +57,29 @@ local function sum_of(members, path)
   return sum
 end
 
--- extreme_of returns the best of the members' numbers.
-local function extreme_of(members, path, better)
-  local best
-  for _, found in ipairs(said(members, path)) do
-    if type(found.value) ~= "number" then
-      misfit(found, path, "a number")
-    elseif best == nil or better(found.value, best) then
-      best = found.value
-    end
-  end
-  return best
-end
-
 -- min_of returns the smallest of the members' numbers.
 local function min_of(members, path)
-  return extreme_of(members, path, function(a, b)
-    return a < b
-  end)
+  local least
+  for value in said(members, path, "number", "a number") do
+    least = math.min(least or value, value)
+  end
+  return least
 end
 
 -- max_of returns the largest of the members' numbers.
 local function max_of(members, path)
-  return extreme_of(members, path, function(a, b)
-    return a > b
-  end)
+  local most
+  for value in said(members, path, "number", "a number") do
+    most = math.max(most or value, value)
+  end
+  return most
 end
 
 -- truths_of returns the number of members whose value is true.
 local function truths_of(members, path)
   local truths = 0
-  for _, found in ipairs(said(members, path)) do
-    if type(found.value) ~= "boolean" then
-      misfit(found, path, "true or false")
-    elseif found.value then
-      truths = truths + 1
-    end
+  for value in said(members, path, "boolean", "true or false") do
+    truths = truths + (value and 1 or 0)
   end
   return truths
 end
@@ -118,29 +102,28 @@ end
 
 -- same_of returns the value that all members with a value share, or nil if they differ.
 local function same_of(members, path)
-  local found = said(members, path)
-  for _, other in ipairs(found) do
-    if not equal(other.value, found[1].value) then
+  local shared
+  for value in said(members, path) do
+    if shared == nil then
+      shared = value
+    elseif not equal(value, shared) then
       return nil
     end
   end
-  return found[1] and found[1].value
+  return shared
 end
 
 -- first_of returns the value of the first member that has one.
 local function first_of(members, path)
-  local found = said(members, path)
-  return found[1] and found[1].value
+  return (said(members, path)())
 end
 
 -- join_of returns the members' strings, prefixed by the cluster's name if there are several members.
 local function join_of(members, path)
   local texts = {}
-  for _, found in ipairs(said(members, path)) do
-    if type(found.value) ~= "string" then
-      misfit(found, path, "a string")
-    elseif found.value ~= "" then
-      texts[#texts + 1] = #members == 1 and found.value or found.cluster .. ": " .. found.value
+  for value, member in said(members, path, "string", "a string") do
+    if value ~= "" then
+      texts[#texts + 1] = #members == 1 and value or member.cluster .. ": " .. value
     end
   end
   if #texts == 0 then
@@ -155,14 +138,14 @@ local function worst_of(members, path, by, order)
   for i, word in ipairs(order) do
     ranks[word] = i
   end
-  for _, found in ipairs(said(members, path)) do
-    local judged = follow(found.value, by)
+  for value, member in said(members, path) do
+    local judged = follow(value, by)
     if type(judged) == "table" then
-      misfit(found, path, "a string", by)
+      fail(member, "", path, (#by > 0 and "." .. dotted(by) or "") .. " must be a string")
     elseif judged ~= nil then
       local own = ranks[tostring(judged)] or 0
       if chosen == nil or own < rank then
-        chosen, rank = found.value, own
+        chosen, rank = value, own
       end
     end
   end
@@ -182,15 +165,12 @@ end
 -- conditions_of returns the worst condition of each type.
 local function conditions_of(members, path, negative)
   local made, places, ranks = nil, {}, {}
-  for _, found in ipairs(said(members, path)) do
-    if not is_list(found.value) then
-      misfit(found, path, "a list")
-    end
+  for value, member in said(members, path, "table", "a list") do
     made = made or {}
-    for _, condition in ipairs(found.value) do
+    for _, condition in ipairs(value) do
       local name, status = follow(condition, {"type"}), follow(condition, {"status"})
       if type(name) ~= "string" or type(status) ~= "string" then
-        fail(found, "a condition in ", dotted(path), " has no type or no status")
+        fail(member, "a condition in ", path, " has no type or no status")
       end
       local rank = severity(status, negative[name])
       if not places[name] then
@@ -205,32 +185,29 @@ local function conditions_of(members, path, negative)
 end
 
 -- prefixed returns an item with the cluster's name before a field if there are several members.
-local function prefixed(members, found, item, path, field)
+local function prefixed(members, member, item, path, field)
   if not field or #members == 1 then
     return item
   end
-  local text = follow(item, field)
-  if type(text) ~= "string" then
-    fail(found, "an item in ", dotted(path), " has no " .. dotted(field) .. " that is a string")
+  local name = follow(item, field)
+  if type(name) ~= "string" then
+    fail(member, "an item in ", path, " has no " .. dotted(field) .. " that is a string")
   end
   local changed = copy(item)
-  put(changed, field, found.cluster .. "/" .. text)
+  put(changed, field, member.cluster .. "/" .. name)
   return changed
 end
 
 -- union_of returns the items of all members' lists. Items with the same key must be equal.
 local function union_of(members, path, key, prefix)
   local made, seen = nil, {}
-  for _, found in ipairs(said(members, path)) do
-    if not is_list(found.value) then
-      misfit(found, path, "a list")
-    end
+  for value, member in said(members, path, "table", "a list") do
     made = made or {}
-    for _, came in ipairs(found.value) do
-      local item = prefixed(members, found, came, path, prefix)
+    for _, came in ipairs(value) do
+      local item = prefixed(members, member, came, path, prefix)
       local judged = follow(item, key)
       if judged == nil then
-        fail(found, "an item in ", dotted(path), " has no " .. dotted(key))
+        fail(member, "an item in ", path, " has no " .. dotted(key))
       end
       local known = seen[judged]
       for _, other in ipairs(type(judged) == "table" and made or {}) do
@@ -241,7 +218,7 @@ local function union_of(members, path, key, prefix)
       if known == nil then
         made[#made + 1], seen[judged] = item, item
       elseif not equal(known, item) then
-        fail(found, "an item in ", dotted(path), " differs from that of another member with the same " .. dotted(key))
+        fail(member, "an item in ", path, " differs from that of another member with the same " .. dotted(key))
       end
     end
   end
@@ -250,16 +227,12 @@ end
 
 -- common_of returns the items that all members with a list have, in the order of the first.
 local function common_of(members, path)
-  local all = said(members, path)
   local made
-  for i, found in ipairs(all) do
-    if not is_list(found.value) then
-      misfit(found, path, "a list")
-    end
-    local before, from = made or found.value, i == 1 and {} or found.value
+  for value in said(members, path, "table", "a list") do
+    local before = made or value
     made = {}
     for _, item in ipairs(before) do
-      if (i == 1 or is_in(item, from)) and not is_in(item, made) then
+      if is_in(item, value) and not is_in(item, made) then
         made[#made + 1] = item
       end
     end
@@ -287,9 +260,9 @@ end
 
 -- both_of returns the items with the same key in the original object, the changed object, and the observed object.
 local function both_of(came, result, observed, path, key)
-  local found, seen, items = {}, {}, listed(came, path, "the object")
+  local found, seen, all_items = {}, {}, listed(came, path, "the object")
   local now, there = listed(result, path, "the object"), listed(observed, path, "the observed object")
-  for _, item in ipairs(items) do
+  for _, item in ipairs(all_items) do
     local judged = follow(item, key)
     if judged ~= nil and not is_in(judged, seen) then
       local becomes, kept = same_item(now, key, judged), same_item(there, key, judged)

@@ -103,12 +103,13 @@ end
 
 -- int converts a number or a string to a whole number.
 local function int(value)
-  if type(value) == "string" and string.find(value, "^[+-]?%d+$") then
-    return exact(tonumber((string.match(value, "^%+?(.*)$"))))
-  elseif type(value) == "number" then
-    return exact((math.modf(value)))
+  if type(value) == "string" then
+    value = tonumber(string.match(value, "^%+?(%d+)$") or string.match(value, "^%-%d+$"))
   end
-  error("int cannot take the value that it was given", 0)
+  if type(value) ~= "number" then
+    error("int cannot take the value that it was given", 0)
+  end
+  return exact((math.modf(value)))
 end
 
 -- unsigned returns a whole number, or fails if it is negative.

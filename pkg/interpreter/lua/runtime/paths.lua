@@ -105,14 +105,14 @@ end
 -- ensure returns the child one step below a value, and creates it if it is missing.
 local function ensure(value, path, i)
   local step, next_step = path[i], path[i + 1]
-  local listed = type(next_step) ~= "string"
+  local in_list = type(next_step) ~= "string"
   local found = step_to(value, step)
   if found ~= nil then
-    if listed and not is_list(found) or not listed and not is_map(found) then
-      error(dotted(path) .. ": the parent must be " .. (listed and "a list" or "an object"), 0)
+    if in_list and not is_list(found) or not in_list and not is_map(found) then
+      error(dotted(path) .. ": the parent must be " .. (in_list and "a list" or "an object"), 0)
     end
     return found
-  elseif type(step) == "number" or type(step) == "table" and listed then
+  elseif type(step) == "number" or type(step) == "table" and in_list then
     error(dotted(path) .. ": there is no such item", 0)
   elseif type(step) == "table" then
     value[#value + 1] = keyed(step)
@@ -124,12 +124,12 @@ end
 
 -- parent returns the object at a key, and creates it if it is missing.
 local function parent(value, key, path)
-  if value[key] == nil then
-    value[key] = {}
-  elseif not is_map(value[key]) then
+  local found = value[key] == nil and {} or value[key]
+  if type(found) ~= "table" or found[1] ~= nil then
     error(path .. ": the parent must be an object", 0)
   end
-  return value[key]
+  value[key] = found
+  return found
 end
 
 -- put sets the value at a path. nil removes it.

@@ -18,16 +18,6 @@ local function dotted(path)
   return table.concat(path, ".")
 end
 
--- take_away removes the value at a path, or all items that match a selection by member.
-local function take_away(value, path)
-  for i = 1, #path - 1 do
-    value = is_map(value) and value[path[i]]
-  end
-  if is_map(value) then
-    value[path[#path]] = nil
-  end
-end
-
 -- put sets the value at a path. nil removes it.
 local function put(root, path, value)
   for i = 1, #path - 1 do

@@ -25,14 +25,14 @@ local function read_version(value)
   if not patch or not is_version_number(major) or not is_version_number(minor) or not is_version_number(patch) then
     return nil
   end
-  local version = {exact(tonumber(major)), exact(tonumber(minor)), exact(tonumber(patch)), before = {}}
+  local read = {exact(tonumber(major)), exact(tonumber(minor)), exact(tonumber(patch)), before = {}}
   if before ~= "" then
-    version.before = string.sub(before, 1, 1) == "-" and version_parts(string.sub(before, 2), true)
+    read.before = string.sub(before, 1, 1) == "-" and version_parts(string.sub(before, 2), true)
   end
-  if not version.before or build ~= "" and not version_parts(string.sub(build, 2), false) then
+  if not read.before or build ~= "" and not version_parts(string.sub(build, 2), false) then
     return nil
   end
-  return version
+  return read
 end
 
 -- normalized completes and simplifies a version: v1.02 becomes 1.2.0.
