@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -102,7 +101,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refused(w, x, err)
 		return
 	}
-	respond(w, h.answer(ctx, x))
+	x.review.respond(w, h.answer(ctx, x))
 	// not after a panic, because the review may still be in use
 	x.review.scanned.Release()
 }
@@ -150,8 +149,8 @@ func (h *Handler) tooLarge() *refusal {
 	return refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
 }
 
-// answer returns the answer to the review.
-func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
+// answer returns the response to the review.
+func (h *Handler) answer(ctx context.Context, x *exchange) admissionv1.AdmissionResponse {
 	switch {
 	case !x.review.handled():
 		return h.allowed(x, "", "ignored")
@@ -182,7 +181,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 	switch {
 	case result.Patch != nil:
 		h.Metrics.patched(x, result.Target, len(result.Patch))
-		return x.review.patched(result)
+		return patched(result)
 	case result.Target == "":
 		return h.allowed(x, "", "ignored")
 	default:
@@ -190,30 +189,21 @@ func (h *Handler) answer(ctx context.Context, x *exchange) []byte {
 	}
 }
 
-// allowed counts an admission without a patch, and returns the answer.
-func (h *Handler) allowed(x *exchange, subject, result string) []byte {
+// allowed counts an admission without a patch, and returns the response.
+func (h *Handler) allowed(x *exchange, subject, result string) admissionv1.AdmissionResponse {
 	h.Metrics.admission(x, subject, result)
-	return x.review.answerOf(admissionv1.AdmissionResponse{Allowed: true})
+	return admissionv1.AdmissionResponse{Allowed: true}
 }
 
-func respond(w http.ResponseWriter, answer []byte) {
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	// Without a length, a long answer would be sent in chunks and more packets.
-	header.Set("Content-Length", strconv.Itoa(len(answer)))
-	// The API server has counted a timeout of its own, and reads no answer.
-	_, _ = w.Write(answer)
-}
-
-// denied counts and logs a denial, and returns the answer.
-func (h *Handler) denied(x *exchange, d *rejection) []byte {
+// denied counts and logs a denial, and returns the response.
+func (h *Handler) denied(x *exchange, d *rejection) admissionv1.AdmissionResponse {
 	request := x.review.request
 	h.Metrics.admission(x, cmp.Or(subjectOf(request), x.target), "denied")
 	h.Metrics.failure(x, d.reason)
 	h.Log.Error(d.cause, "Denied an admission", "set", x.route.Set, "provider", x.route.label(), "operation", request.Operation,
 		"kind", request.Kind, "namespace", request.Namespace, "name", request.Name,
 		"reason", d.reason, "code", d.code, "message", d.message, "uid", x.review.uid)
-	return x.review.denied(d)
+	return denied(d)
 }
 
 // subjectOf returns the name of the object in metrics if it is a target of the contract, or "".
@@ -253,7 +243,7 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	respond(w, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	x.review.respond(w, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }
 
 // begin starts the span of a review as a child of the API server's span in the request's headers (W3C Trace

@@ -297,9 +297,10 @@ func FuzzParseReview(f *testing.F) {
 		if err != nil {
 			return
 		}
-		answer := review.patched(&mutation.Result{Patch: []byte("[]")})
-		if !json.Valid(answer) {
-			t.Errorf("the answer is not JSON: %s", answer)
+		answer := httptest.NewRecorder()
+		review.respond(answer, patched(&mutation.Result{Patch: []byte("[]")}))
+		if !json.Valid(answer.Body.Bytes()) {
+			t.Errorf("the answer is not JSON: %s", answer.Body)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -87,27 +88,38 @@ func objectAt(n *document.Node, key string) *document.Node {
 	return nil
 }
 
-// answerOf returns an AdmissionReview with a response.
-func (r *review) answerOf(response admissionv1.AdmissionResponse) []byte {
+// respond writes an AdmissionReview with a response.
+func (r *review) respond(w http.ResponseWriter, response admissionv1.AdmissionResponse) {
 	response.UID = types.UID(r.uid)
-	answer, _ := json.Marshal(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
+	// Strings and bytes can always be encoded. After its timeout, the API server reads no answer.
+	_ = json.NewEncoder(answerWriter{w}).Encode(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{Kind: reviewKind, APIVersion: reviewVersion}, Response: &response,
 	})
-	return answer
 }
 
-// patched returns the answer that admits the object with a patch, and its audit annotations.
-func (r *review) patched(result *mutation.Result) []byte {
-	return r.answerOf(admissionv1.AdmissionResponse{
+// answerWriter writes the headers before a complete answer. Without a length, a long answer would be sent in chunks and
+// more packets.
+type answerWriter struct{ http.ResponseWriter }
+
+// Write sends the headers and the answer. It fails if the client is gone.
+func (w answerWriter) Write(answer []byte) (int, error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+	return w.ResponseWriter.Write(answer)
+}
+
+// patched returns the response that admits the object with a patch, and its audit annotations.
+func patched(result *mutation.Result) admissionv1.AdmissionResponse {
+	return admissionv1.AdmissionResponse{
 		Allowed: true, Patch: result.Patch, PatchType: ptr.To(admissionv1.PatchTypeJSONPatch), AuditAnnotations: auditOf(result),
-	})
+	}
 }
 
-// denied returns the answer that denies the object.
-func (r *review) denied(d *rejection) []byte {
-	return r.answerOf(admissionv1.AdmissionResponse{Result: &metav1.Status{
+// denied returns the response that denies the object.
+func denied(d *rejection) admissionv1.AdmissionResponse {
+	return admissionv1.AdmissionResponse{Result: &metav1.Status{
 		Status: metav1.StatusFailure, Code: d.code, Reason: statusReason(d.code), Message: d.message,
-	}})
+	}}
 }
 
 // maximumAuditBytes limits the names of rules in an audit annotation, because the audit log has a line for each
