@@ -75,9 +75,11 @@ func (c *Content) SetText(text []byte) error {
 	if !c.base64 && !utf8.Valid(text) {
 		return fmt.Errorf("setting a file's content that is not UTF-8: %w", ErrContent)
 	}
-	raw := Quote(string(text))
+	raw := make([]byte, 0, base64.StdEncoding.EncodedLen(len(text))+2)
 	if c.base64 {
-		raw = []byte(`"` + base64.StdEncoding.EncodeToString(text) + `"`)
+		raw = append(base64.StdEncoding.AppendEncode(append(raw, '"'), text), '"')
+	} else {
+		raw = AppendQuoted(raw, text)
 	}
 	if _, err := c.inline.Set("data", raw); err != nil {
 		return fmt.Errorf("setting a file's content: %w", err)

@@ -118,6 +118,9 @@ func (t *text) add(raw []byte) (uint32, error) {
 	if len(t.raw)+len(raw) > math.MaxUint32 {
 		return 0, ErrTooLarge
 	}
+	if t.raw == nil { // Others follow, so that growing step by step would copy it several times.
+		t.raw, t.entries = make([]byte, 0, max(2*len(raw), 1<<10)), make([]entry, 0, 16)
+	}
 	from, at := len(t.raw), len(t.entries)
 	t.raw = append(t.raw, raw...)
 	if err := t.scan(from); err != nil {

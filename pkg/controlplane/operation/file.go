@@ -235,7 +235,7 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 		}
 	}
 	for _, kind := range []string{"inline", "secretRef", "imageRef", "transmitUnencoded"} {
-		if wanted.Root().Find("content", kind) == nil {
+		if present != nil && wanted.Root().Find("content", kind) == nil {
 			present.Get("content").Remove(kind)
 		}
 	}

@@ -122,7 +122,7 @@ type unitLine struct {
 
 // scanUnit makes one pass over the text and returns its lines. Blank lines and comments have no entry.
 func scanUnit(text string) ([]unitLine, error) {
-	lines := make([]unitLine, 0, 16)
+	lines := make([]unitLine, 0, min(strings.Count(text, "\n"), 64))
 	if at := strings.IndexByte(text, 0); at >= 0 {
 		return nil, fmt.Errorf("line %d has a NUL: %w", lineNumber(text, at), ErrUnit)
 	}
