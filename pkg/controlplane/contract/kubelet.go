@@ -42,11 +42,11 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
-	is, err := readKubelet(now)
+	is, err := readKubelet(o, now)
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	was, err := readKubelet(then)
+	was, err := readKubelet(o, then)
 	if err != nil {
 		// An unreadable command line cannot have been edited.
 		return nil //nolint:nilerr // only the result is checked
@@ -185,18 +185,6 @@ func sortFiles(files []*nodeFile) (sorted []*nodeFile, twice string) {
 	return sorted, twice
 }
 
-// contentOf returns the content of a unit, a drop-in or a file, or false if it is not inline.
-func contentOf(content *document.Node) (string, bool) {
-	if content.Kind() == document.String {
-		return content.Text()
-	}
-	decoded, err := document.ContentOf(content.Get("inline"))
-	if err != nil {
-		return "", false
-	}
-	return string(decoded.Text()), true
-}
-
 // kubeletService is what an OperatingSystemConfig defines of the kubelet's service.
 type kubeletService struct {
 	command *systemd.Command
@@ -219,22 +207,22 @@ const kubeletPath = unitDirectory + "/" + target.KubeletUnit
 
 // readKubelet reads the parts of the service. It fails if one of them is not known or not valid, or if the unit has not
 // exactly one command.
-func readKubelet(files []*nodeFile) (*kubeletService, error) {
+func readKubelet(o *target.Object, files []*nodeFile) (*kubeletService, error) {
 	i, ok := slices.BinarySearchFunc(files, kubeletPath, func(f *nodeFile, path string) int { return strings.Compare(f.path, path) })
 	var (
-		unit *systemd.Unit
-		err  error
+		service *systemd.Service
+		err     error
 	)
 	if ok && files[i].content != nil {
-		unit, err = readUnit(kubeletPath, files[i].content)
+		service, err = o.KubeletService(files[i].content)
 	} else {
-		unit, err = systemd.Parse(laterUnit)
+		service, err = systemd.ParseService(laterUnit)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", kubeletPath, err)
 	}
-	s := &kubeletService{files: files, parts: []servicePart{{kubeletPath, unit}}}
-	aliased := unit.Values("Install", "Alias") != nil
+	s := &kubeletService{command: service.Command, files: files, parts: []servicePart{{kubeletPath, service.Unit}}}
+	aliased := service.Unit.Values("Install", "Alias") != nil
 	for _, file := range files {
 		if file.path == kubeletPath || !definesService(file.path, aliased) {
 			continue
@@ -246,12 +234,11 @@ func readKubelet(files []*nodeFile) (*kubeletService, error) {
 		s.parts = append(s.parts, servicePart{file.path, part})
 	}
 	slices.SortFunc(s.parts, func(a, b servicePart) int { return strings.Compare(a.path, b.path) })
-	s.command, err = unit.Command("Service", "ExecStart")
-	return s, err
+	return s, nil
 }
 
 func readUnit(name string, content *document.Node) (*systemd.Unit, error) {
-	text, ok := contentOf(content)
+	text, ok := target.ContentText(content)
 	if !ok {
 		return nil, fmt.Errorf("the content of %s is not known", name)
 	}
@@ -336,7 +323,7 @@ func (s *kubeletService) commands() []definition {
 // kubelet's unit to the file of an alias that it has enabled before. Of a text that is no valid unit, systemd reads the
 // valid lines; the whole text is returned if it may have an alias.
 func kubeletAliases(content *document.Node) []string {
-	text, _ := contentOf(content)
+	text, _ := target.ContentText(content)
 	if !strings.Contains(text, "Alias") {
 		return nil // Most units have none, and parsing them takes long.
 	}
@@ -393,7 +380,7 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 				if !matchesEnvironmentFile(strings.TrimPrefix(pattern, "-"), file.path) {
 					continue
 				}
-				content, ok := contentOf(file.content)
+				content, ok := target.ContentText(file.content)
 				switch {
 				case !ok:
 					unknown = append(unknown, definition{file.path, string(file.content.Raw())})

@@ -29,6 +29,22 @@ type Command struct {
 	version         int // of the unit when it was read
 }
 
+// Service is the unit of a service with its command.
+type Service struct {
+	Unit    *Unit
+	Command *Command
+}
+
+// ParseService reads a service. It fails as Parse does, and as Unit.Command does for ExecStart.
+func ParseService(text string) (*Service, error) {
+	unit, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	command, err := unit.Command("Service", "ExecStart")
+	return &Service{unit, command}, err
+}
+
 // Command returns the command that an option holds, as ExecStart of Service. Assignments before an empty one do not
 // count. The error is ErrNoCommand, ErrSeveralCommands, ErrQuote or commandline.ErrShell.
 func (u *Unit) Command(section, option string) (*Command, error) {
