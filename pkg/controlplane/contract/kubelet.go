@@ -102,77 +102,50 @@ func realPath(name string) string {
 type nodeFile struct {
 	path    string
 	content *document.Node
-	// unchanged is true if the OperatingSystemConfig has the same file before and after the edits. It is false for some
-	// unchanged files if others were moved.
+	// unchanged is true if the OperatingSystemConfig has the same file before and after the edits.
 	unchanged bool
-
-	directory string
-	name      *document.Node
 }
+
+// compare compares the path of a file with another path.
+func (f nodeFile) compare(other string) int { return strings.Compare(f.path, other) }
 
 // nodeFiles returns the files before and after the edits, sorted by their paths; of several files with one path the
 // last one. It also returns a path of several files after the edits, or "".
-func nodeFiles(before, after *document.Node) (was, is []*nodeFile, twice string) {
-	is = listFiles(after, nil)
-	was = listFiles(before, is)
-	is, twice = sortFiles(is)
-	was, twiceBefore := sortFiles(was)
+func nodeFiles(before, after *document.Node) (was, is []nodeFile, twice string) {
+	was, twiceBefore := listFiles(before)
+	is, twice = listFiles(after)
 	if twiceBefore != "" {
 		// One of several files with one path can be unchanged and still take the place of another.
-		for _, files := range [][]*nodeFile{was, is} {
-			for _, file := range files {
-				file.unchanged = false
-			}
+		return was, is, twice
+	}
+	for i := range is {
+		file := &is[i]
+		if j, ok := slices.BinarySearchFunc(was, file.path, nodeFile.compare); ok {
+			file.unchanged = !file.content.Edited() && equalBytes(was[j].content, file.content)
+			was[j].unchanged = file.unchanged
 		}
 	}
 	return was, is, twice
 }
 
-// mostMoved limits the search for a file in the other state, so that its time does not grow with the square of their number.
-const mostMoved = 64
-
-// listFiles returns the files of one state of an object. It compares them with those of the other state, which usually
-// has the same files in the same order.
-func listFiles(root *document.Node, others []*nodeFile) []*nodeFile {
+// listFiles returns the files of one state of an object, sorted by their paths; of several files with one path the last
+// one. It also returns the first path of several files, or "".
+func listFiles(root *document.Node) (sorted []nodeFile, twice string) {
 	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
-	count := len(written) + len(units)
-	for _, unit := range units {
-		count += unit.Get("dropIns").Len()
-	}
-	all, files := make([]nodeFile, count), make([]*nodeFile, 0, count)
-	add := func(directory string, name, content *document.Node) {
-		file := &all[len(files)]
-		*file = nodeFile{content: content, directory: directory, name: name}
-		for i, other := range others[:min(mostMoved, len(others))] {
-			if other.directory == directory && equalBytes(other.name, name) {
-				file.path, file.unchanged = other.path, !other.content.Edited() && equalBytes(other.content, content)
-				other.unchanged, others = file.unchanged, others[i+1:]
-				break
-			}
-		}
-		if file.path == "" {
-			file.path = realPath(directory + text(name))
-		}
-		files = append(files, file)
-	}
+	files := make([]nodeFile, 0, len(written)+2*len(units))
 	for _, file := range written {
-		add("", file.Get("path"), file.Get("content"))
+		files = append(files, nodeFile{path: realPath(text(file.Get("path"))), content: file.Get("content")})
 	}
 	for _, unit := range units {
+		name := unitDirectory + "/" + text(unit.Get("name"))
 		if content := unit.Get("content"); content != nil {
-			add(unitDirectory+"/", unit.Get("name"), content)
+			files = append(files, nodeFile{path: realPath(name), content: content})
 		}
 		for _, dropIn := range unit.Get("dropIns").Items() {
-			add(unitDirectory+"/"+text(unit.Get("name"))+".d/", dropIn.Get("name"), dropIn.Get("content"))
+			files = append(files, nodeFile{path: realPath(name + ".d/" + text(dropIn.Get("name"))), content: dropIn.Get("content")})
 		}
 	}
-	return files
-}
-
-// sortFiles sorts files by their paths and keeps the last of several files with one path. It returns the first such
-// path, or "".
-func sortFiles(files []*nodeFile) (sorted []*nodeFile, twice string) {
-	slices.SortStableFunc(files, func(a, b *nodeFile) int { return strings.Compare(a.path, b.path) })
+	slices.SortStableFunc(files, func(a, b nodeFile) int { return a.compare(b.path) })
 	sorted = files[:0]
 	for _, file := range files {
 		if last := len(sorted) - 1; last >= 0 && sorted[last].path == file.path {
@@ -188,7 +161,7 @@ func sortFiles(files []*nodeFile) (sorted []*nodeFile, twice string) {
 // kubeletService is what an OperatingSystemConfig defines of the kubelet's service.
 type kubeletService struct {
 	command *systemd.Command
-	files   []*nodeFile
+	files   []nodeFile
 	// parts are the unit, its drop-ins and the configuration of systemd, sorted by their paths.
 	parts []servicePart
 }
@@ -207,8 +180,8 @@ const kubeletPath = unitDirectory + "/" + target.KubeletUnit
 
 // readKubelet reads the parts of the service. It fails if one of them is not known or not valid, or if the unit has not
 // exactly one command.
-func readKubelet(o *target.Object, files []*nodeFile) (*kubeletService, error) {
-	i, ok := slices.BinarySearchFunc(files, kubeletPath, func(f *nodeFile, path string) int { return strings.Compare(f.path, path) })
+func readKubelet(o *target.Object, files []nodeFile) (*kubeletService, error) {
+	i, ok := slices.BinarySearchFunc(files, kubeletPath, nodeFile.compare)
 	var (
 		service *systemd.Service
 		err     error
