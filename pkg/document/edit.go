@@ -24,7 +24,7 @@ func (n *Node) Set(key string, raw []byte) (*Node, error) {
 	if !utf8.ValidString(key) {
 		return nil, fmt.Errorf("setting a member whose key is not UTF-8: %w", ErrSyntax)
 	}
-	at, err := n.doc.added.add(raw)
+	at, err := n.doc.add(raw)
 	if err != nil {
 		return nil, fmt.Errorf("setting a member: %w", err)
 	}
@@ -94,7 +94,7 @@ func (n *Node) put(raw []byte) error {
 		return nil
 	}
 	added := &n.doc.added
-	at, err := added.add(raw)
+	at, err := n.doc.add(raw)
 	if err != nil {
 		return fmt.Errorf("replacing a value: %w", err)
 	}
@@ -191,7 +191,7 @@ func (n *Node) Insert(i int, raw []byte) (*Node, error) {
 	if i < 0 || i > len(n.kids) {
 		return nil, fmt.Errorf("inserting an item: %w", ErrIndex)
 	}
-	at, err := n.doc.added.add(raw)
+	at, err := n.doc.add(raw)
 	if err != nil {
 		return nil, fmt.Errorf("inserting an item: %w", err)
 	}

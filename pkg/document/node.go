@@ -443,8 +443,19 @@ func (d *Document) Bytes() []byte {
 	return append(out, after...)
 }
 
-// Release returns the index and the nodes to the pool for the next Parse. The document, its nodes and sub-documents
-// must not be used afterwards; returned bytes and strings stay valid. Calling Release is optional.
+// add indexes a copy of a value that an edit adds. It fails for invalid JSON.
+func (d *Document) add(raw []byte) (uint32, error) {
+	if d.added.raw == nil {
+		d.added, d.arena.spare = d.arena.spare, text{}
+	}
+	at, err := d.added.add(raw)
+	d.arena.used = d.added
+	return at, err
+}
+
+// Release returns the index, the nodes and the values that edits added to the pool for the next Parse. The document, its
+// nodes, the bytes of nodes, and sub-documents must not be used afterwards. Strings and the results of Bytes and Patch
+// stay valid. Calling Release is optional.
 func (d *Document) Release() {
 	if d == nil || !d.whole {
 		return

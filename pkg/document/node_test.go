@@ -290,12 +290,16 @@ func TestSubDocument(t *testing.T) {
 func TestRelease(t *testing.T) {
 	d := parse(t, `{"a":"x"}`)
 	set(t, d.Root(), "b", `1`)
-	patch := string(d.Patch())
+	patch, whole := d.Patch(), d.Bytes()
 	s, _ := d.Root().Get("a").Text()
 	d.Release()
 	d.Release()
 	next := parse(t, `{"c":"y"}`)
-	if got := next.Root().Get("c"); !got.Is("y") || s != "x" || patch != `[{"op":"add","path":"/b","value":1}]` {
+	set(t, next.Root(), "d", `{"e":2}`)
+	if got := next.Root().Get("c"); !got.Is("y") || s != "x" || string(patch) != `[{"op":"add","path":"/b","value":1}]` {
 		t.Errorf("got %s, %s, %s", got.Raw(), s, patch)
+	}
+	if string(whole) != `{"a":"x","b":1}` || string(next.Bytes()) != `{"c":"y","d":{"e":2}}` {
+		t.Errorf("got %s and %s", whole, next.Bytes())
 	}
 }

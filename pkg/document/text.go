@@ -451,12 +451,14 @@ func unquote(raw []byte) string {
 	}
 }
 
-// arena is the memory of a document and its sub-documents: the index, nodes and lists of children. Releasing a document
-// makes its arena available to the next one.
+// arena is the memory of a document and its sub-documents: the index, nodes, lists of children and added values. Releasing
+// a document makes its arena available to the next one.
 type arena struct {
 	entries []entry
 	nodes   slab[Node]
 	lists   slab[*Node]
+	// spare is memory for the values that edits add, and used the memory that the last edited document has.
+	spare, used text
 }
 
 // slab hands out its items in pieces. A larger list replaces a full one; after reset, one list has room for all items
@@ -488,10 +490,11 @@ func (s *slab[T]) reset() {
 	s.taken, s.total = 0, 0
 }
 
-// Limits of the entries (16 bytes each) and nodes (about 100 bytes each) kept for the next document.
+// Limits of the entries (16 bytes each), the nodes (about 100 bytes each) and the added values kept for the next document.
 const (
 	maxPooled      = 1 << 18
 	maxPooledNodes = 1 << 14
+	maxPooledAdded = 1 << 16 // bytes of the values that edits added
 )
 
 var arenas = sync.Pool{New: func() any { return new(arena) }}
@@ -516,6 +519,10 @@ func (r *arena) recycle(entries []entry) {
 	r.entries = entries[:0]
 	r.nodes.reset()
 	r.lists.reset()
+	if r.used.raw != nil && cap(r.used.raw) <= maxPooledAdded {
+		r.spare = text{r.used.raw[:0], r.used.entries[:0]}
+	}
+	r.used = text{}
 	arenas.Put(r)
 }
 
