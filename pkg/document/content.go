@@ -79,7 +79,7 @@ func (c *Content) SetText(text []byte) error {
 	if c.base64 {
 		raw = append(base64.StdEncoding.AppendEncode(append(raw, '"'), text), '"')
 	} else {
-		raw = AppendQuoted(raw, text)
+		raw = appendQuoted(raw, text)
 	}
 	if _, err := c.inline.Set("data", raw); err != nil {
 		return fmt.Errorf("setting a file's content: %w", err)

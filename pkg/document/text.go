@@ -387,12 +387,10 @@ func Quote(s string) []byte {
 	return appendQuoted(make([]byte, 0, quotedSize(len(s))), s)
 }
 
-// AppendQuoted appends the result of Quote to dst.
-func AppendQuoted[S string | []byte](dst []byte, s S) []byte { return appendQuoted(dst, s) }
-
 // quotedSize estimates the length in bytes of a quoted string.
 func quotedSize(length int) int { return length + length/16 + 2 }
 
+// appendQuoted appends the result of Quote to dst.
 func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')

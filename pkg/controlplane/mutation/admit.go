@@ -136,7 +136,11 @@ func planRules(ctx context.Context, a *admission) (err error) {
 }
 
 func applyPlan(_ context.Context, a *admission) (err error) {
-	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, kubeletCacheFor(a.program, a.rules)); err != nil {
+	cache := a.program.cache
+	if a.rules.sensitive {
+		cache = nil
+	}
+	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, cache); err != nil {
 		return err
 	}
 	if err := a.object.Document.Err(); err != nil {

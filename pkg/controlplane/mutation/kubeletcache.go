@@ -39,14 +39,6 @@ type kubeletEffect struct {
 
 func newKubeletCache() *KubeletCache { return &KubeletCache{lru.New(CachedTexts)} }
 
-// kubeletCacheFor returns the cache of a program if a selection may use it, or nil.
-func kubeletCacheFor(p *Program, s *Selection) *KubeletCache {
-	if s.sensitive {
-		return nil
-	}
-	return p.cache
-}
-
 // cacheableRules returns the number of leading rules that are skipped or whose effect depends only on their values and
 // on the kubelet's two texts. It returns 0 if none of them writes.
 func cacheableRules(rules []PlannedRule) int {
