@@ -15,11 +15,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// The limits of a KubeletCache, which bound its texts to 8 MiB before and after the edits. The parsed units usually take
-// half as much again.
+// The limits of a KubeletCache, which bound its texts to 8 MiB, and its memory with the parsed units to 32 MiB. It usually
+// takes 6 MiB.
 const (
 	// CachedTexts is the number of results.
-	CachedTexts = 256
+	CachedTexts = 512
 	// CachedTextBytes limits the size of the two texts of a result, in bytes. They usually take a few KiB.
 	CachedTextBytes = 16 << 10
 )

@@ -36,7 +36,7 @@ type Object struct {
 
 	commandLines map[string]*commandline.CommandLine
 	texts        texts
-	services     []knownService
+	service      knownService
 	editors      map[string]Editor
 }
 
@@ -394,8 +394,8 @@ type KubeletTexts struct{ Unit, Configuration []byte }
 type KubeletEdit struct {
 	// unit and data are the unit's content and the file's data as JSON; nil if the text stayed as it was.
 	unit, data []byte
-	// services are those of the original and the edited unit.
-	services []knownService
+	// service is that of the unit, or nil if it is too large or not valid.
+	service *systemd.Service
 }
 
 // Bytes returns the length of the texts.
@@ -429,9 +429,7 @@ func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	}
 	if !bytes.Equal(unit.Raw(), since.Unit) {
 		edit.unit = bytes.Clone(unit.Raw())
-		original := o.Document.Original().Find("spec", "units").ItemWith("name", KubeletUnit).Get("content")
-		edit.keepService(o, original, bytes.Clone(original.Raw()))
-		edit.keepService(o, unit, edit.unit)
+		edit.keepService(o, unit)
 	}
 	if since.Configuration == nil {
 		return edit, true
@@ -455,18 +453,18 @@ func (o *Object) EditKubelet(edit KubeletEdit) error {
 	if edit.unit == nil {
 		return nil
 	}
-	o.services = slices.Clip(edit.services)
+	o.service = knownService{edit.unit, edit.service}
 	if err := o.kubeletUnit().Replace(edit.unit); err != nil {
 		return fmt.Errorf("writing unit %s: %w", KubeletUnit, err)
 	}
 	return nil
 }
 
-// keptParts is the number of arguments and of lines that a service in a KubeletEdit has at most. A kubelet has about
-// thirty.
+// keptParts is the number of arguments and of lines that a service in a KubeletEdit has at most, which bounds its
+// memory. A kubelet has about thirty.
 const keptParts = 128
 
-// knownService is the service of a content in JSON.
+// knownService is the service of a content in JSON, or nil.
 type knownService struct {
 	raw     []byte
 	service *systemd.Service
@@ -475,29 +473,28 @@ type knownService struct {
 // KubeletService returns the service that the content of a unit or a file defines. It must not be edited, because
 // objects with the same content share it. It fails if the content is not inline, and as systemd.ParseService does.
 func (o *Object) KubeletService(content *document.Node) (*systemd.Service, error) {
-	raw := content.Raw()
-	for _, known := range o.services {
-		if bytes.Equal(known.raw, raw) {
-			return known.service, nil
-		}
+	if known := o.service; known.service != nil && bytes.Equal(known.raw, content.Raw()) {
+		return known.service, nil
 	}
 	text, ok := ContentText(content)
 	if !ok {
 		return nil, errors.New("the content is not known")
 	}
-	service, err := systemd.ParseService(text)
-	if err != nil {
-		return nil, err
-	}
-	o.services = append(o.services, knownService{raw, service})
-	return service, nil
+	return systemd.ParseService(text)
 }
 
-// keepService adds the service of a content, of which raw is a copy, unless it is not valid or too large.
-func (e *KubeletEdit) keepService(o *Object, content *document.Node, raw []byte) {
-	service, err := o.KubeletService(content)
-	if err == nil && len(service.Command.Tokens) <= keptParts && strings.Count(service.Unit.Text(), "\n") <= keptParts {
-		e.services = append(e.services, knownService{raw, service})
+// keepService sets the service of the unit, unless it is not valid or too large.
+func (e *KubeletEdit) keepService(o *Object, unit *document.Node) {
+	service, err := o.KubeletService(unit)
+	if err != nil {
+		return
+	}
+	o.service = knownService{e.unit, service}
+	if len(service.Command.Tokens) > keptParts {
+		return
+	}
+	if text := service.Unit.Text(); strings.Count(text, "\n")+strings.Count(text, "\r") <= keptParts {
+		e.service = service
 	}
 }
 
