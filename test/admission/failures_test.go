@@ -57,7 +57,7 @@ func lookup(name, secret string) string {
 	return head(name, name) + "lookups: {s: {secret: " + secret + ", keys: [password]}}\ncontrolplane:\n"
 }
 
-// failure is one row of docs/failures.md.
+// failure is an item of docs/failures.md.
 type failure struct {
 	reason   mutation.Reason
 	provider string
@@ -88,7 +88,7 @@ var _ = Describe("a failing admission", Ordered, func() {
 		fine = newShoot(ctx, "failures-fine", "fine")
 	})
 
-	// The cases have the names of the rows of docs/failures.md.
+	// The cases have the names of the items of docs/failures.md.
 	all := failures()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		It("is denied, counted and logged: "+name, func(ctx SpecContext) {

@@ -102,7 +102,7 @@ func (s *inside) counter(name string, selected labels) float64 {
 	return sumOf(recorder.Body.String(), name, selected)
 }
 
-// These rows of docs/failures.md need a fault in Graft, or facts that do not come.
+// These items of docs/failures.md need a fault in Graft, or facts that do not come.
 var _ = Describe("a failing admission inside the handler", func() {
 	blocking := func(ctx context.Context) (*facts.Facts, error) {
 		<-ctx.Done()

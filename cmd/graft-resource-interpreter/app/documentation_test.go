@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
-// TestMetricsAreDocumented compares the table of metrics with the metrics of the program.
+// TestMetricsAreDocumented compares the list of metrics with the metrics of the program.
 func TestMetricsAreDocumented(t *testing.T) {
 	const domain = "../../../pkg/interpreter/"
 	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_interpreter_",

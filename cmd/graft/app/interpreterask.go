@@ -53,8 +53,7 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 
   # values of a member cluster that are retained
   graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml \
-    --operation retain \
-    --observed example/interpreter/tests/member/observed.yaml`,
+    --operation retain --observed example/interpreter/tests/member/observed.yaml`,
 		Args: atLeastOne("a file with an object"),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}

@@ -319,7 +319,7 @@ func (s *script) finished() *Script {
 	texts := []string{"-- Written by graft from InterpreterProfiles."}
 	runtime := prelude(s.used, s.variant)
 	constants, body := named(s.lines.String(), strings.Join(runtime, "\n"))
-	if before := append(runtime, constants...); len(before) > 0 {
+	if before := slices.Concat(runtime, constants); len(before) > 0 {
 		texts = append(texts, strings.Join(before, "\n"))
 	}
 	return &Script{LuaScript: strings.Join(append(texts, body), "\n\n")}
