@@ -120,9 +120,9 @@ func nodeFiles(before, after *document.Node) (was, is []nodeFile, twice string) 
 	}
 	for i := range is {
 		file := &is[i]
-		if j, ok := slices.BinarySearchFunc(was, file.path, nodeFile.compare); ok {
-			file.unchanged = !file.content.Edited() && equalBytes(was[j].content, file.content)
-			was[j].unchanged = file.unchanged
+		j, ok := slices.BinarySearchFunc(was, file.path, nodeFile.compare)
+		if ok && !file.content.Edited() && equalBytes(was[j].content, file.content) {
+			file.unchanged, was[j].unchanged = true, true
 		}
 	}
 	return was, is, twice
