@@ -68,7 +68,7 @@ var _ = Describe("The documentation site", Label("docs"), func() {
 		page := open(ctx, "/index.html")
 		Expect(evaluate[string](ctx, page, "document.querySelector('h1').textContent")).To(ContainSubstring("Documentation"))
 		links := evaluate[[]string](ctx, page,
-			"[...document.querySelectorAll('[role=main] td a')].map((a) => a.getAttribute('href'))")
+			"[...document.querySelectorAll('[role=main] li a')].map((a) => a.getAttribute('href'))")
 		Expect(links).To(ContainElement("usage/tutorial.html"), "the first page links the tutorial")
 	}, SpecTimeout(timeout))
 
