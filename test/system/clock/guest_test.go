@@ -128,8 +128,8 @@ func (s *scenario) prepare(ctx context.Context) error {
 	return os.WriteFile(s.profile, []byte(profile), 0o600)
 }
 
-// keep runs the extension until the context ends. Like a kubelet with the chart's probes, it restarts the extension when
-// it has exited or is not healthy.
+// keep runs the extension until the context ends. Like a kubelet with the chart's probes, it restarts the extension
+// when it has exited or is not healthy.
 func (s *scenario) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := start(context.Background(), s.log, "./"+extension, "--kubeconfig="+s.kubeconfig, "--profile="+s.profile,

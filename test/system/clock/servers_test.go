@@ -171,8 +171,8 @@ func (c *cluster) write() error {
 
 // startEtcd starts etcd. It ends with the guest.
 func (c *cluster) startEtcd(ctx context.Context) error {
-	_, err := start(ctx, "etcd.log", "./etcd", "--data-dir="+filepath.Join(c.folder, "etcd"), "--listen-client-urls="+etcdClient,
-		"--advertise-client-urls="+etcdClient,
+	_, err := start(ctx, "etcd.log", "./etcd", "--data-dir="+filepath.Join(c.folder, "etcd"),
+		"--listen-client-urls="+etcdClient, "--advertise-client-urls="+etcdClient,
 		"--listen-peer-urls="+etcdPeer, "--initial-advertise-peer-urls="+etcdPeer, "--initial-cluster=default="+etcdPeer,
 		"--unsafe-no-fsync")
 	return err
