@@ -26,7 +26,8 @@ import (
 // Open opens a store that is empty the first time. It keeps its rows if the same function closes it and opens it again.
 type Open func(t *testing.T) ledger.Store
 
-// Run runs the suite. place returns a separate place for each test.
+// Run runs the suite. place returns a separate place for each test. The tests run in parallel, because they wait for
+// disks and servers most of the time.
 func Run(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
@@ -55,7 +56,10 @@ func Run(t *testing.T, place func(t *testing.T) Open) {
 		"keeps a quarantine without a previous owner":      testQuarantineWithoutOwner,
 		"keeps the quarantine after a failed reallocation": testFailedReallocation,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, place(t))
+		})
 	}
 }
 

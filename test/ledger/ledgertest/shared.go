@@ -39,7 +39,10 @@ func RunShared(t *testing.T, place func(t *testing.T) Open) {
 		"an owner gets its address again from another server": testReallocationOnTwoServers,
 		"commits have a maximum number of rows":               testBatches,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, place(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, place(t))
+		})
 	}
 }
 
