@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
@@ -47,18 +47,18 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	land, err = landscape.Start(context.Background(), landscape.Options{AuditLog: audit})
 	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
 	DeferCleanup(land.Stop)
-	Expect(deploy(ctx, sample.Options{Kubernetes: "1.34.2", Namespace: shoot, Provider: "acme"})).
-		To(Succeed(), "deploying the control plane")
+	deploy(ctx, snapshot.Options{Kubernetes: "1.34.2", Namespace: shoot, Provider: "acme"})
 })
 
 // deploy creates the control plane of a shoot as gardenlet does, while there is no webhook.
-func deploy(ctx context.Context, o sample.Options) error {
+func deploy(ctx SpecContext, o snapshot.Options) {
+	GinkgoHelper()
+	d, err := deployment.Generate(ctx, o)
+	Expect(err).NotTo(HaveOccurred())
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cloud-config", Namespace: o.Namespace}}
 	own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension}}
-	if err := deployment.Surroundings(ctx, land.Client(), o, own, config); err != nil {
-		return err
-	}
-	return deployment.ControlPlane(ctx, land.Client(), o)
+	Expect(d.CreateSurroundings(ctx, land.Client(), own, config)).To(Succeed())
+	Expect(d.CreateObjects(ctx, land.Client())).To(Succeed(), "deploying %s", o.Namespace)
 }
 
 // process is the extension in its own process.

@@ -10,8 +10,8 @@ package embed_test
 
 import (
 	"context"
-	"encoding/json"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -22,7 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
@@ -32,7 +33,7 @@ import (
 var (
 	land      *landscape.Landscape
 	namespace string
-	objects   []sample.Object
+	sample    *deployment.Deployment
 	example   *env.Process
 )
 
@@ -46,8 +47,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(land.Stop)
 	namespace, err = land.CreateShoot(ctx, landscape.ShootOptions{Shoot: landscape.NewShoot("embed", "acme", "1.33.6")})
 	Expect(err).NotTo(HaveOccurred(), "creating the shoot")
-	objects, err = sample.ControlPlane(ctx, sample.Options{Kubernetes: "1.33.6", Provider: "acme"})
-	Expect(err).NotTo(HaveOccurred(), "making the objects of the control plane")
+	sample, err = deployment.Generate(ctx, snapshot.Options{Kubernetes: "1.33.6", Provider: "acme"})
+	Expect(err).NotTo(HaveOccurred())
 	start(ctx)
 	waitCalled(ctx)
 })
@@ -95,9 +96,12 @@ var _ = Describe("an extension that embeds Graft", func() {
 // start builds the example and runs it until the end of the suite.
 func start(ctx SpecContext) {
 	GinkgoHelper()
+	root := filepath.Join("..", "..")
+	_, err := os.ReadDir(filepath.Join(root, "example", "embed")) // go test reuses no result after a change of the folder
+	Expect(err).NotTo(HaveOccurred())
 	binary := filepath.Join(GinkgoT().TempDir(), "embed")
 	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./example/embed")
-	build.Dir = filepath.Join("..", "..")
+	build.Dir = root
 	output, err := build.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "building the example printed:\n%s", output)
 	addresses, err := env.FreeAddresses(ctx, 1)
@@ -128,9 +132,8 @@ func waitCalled(ctx SpecContext) {
 // worker pool of the shoot.
 func find(kind, name string) *unstructured.Unstructured {
 	GinkgoHelper()
-	for _, object := range objects {
-		found := &unstructured.Unstructured{}
-		Expect(json.Unmarshal(object.JSON, found)).To(Succeed())
+	for _, object := range sample.Objects {
+		found := object.DeepCopy()
 		purpose, _, _ := unstructured.NestedString(found.Object, "spec", "purpose")
 		if found.GetKind() == kind && (found.GetName() == name || name == "" && purpose == "reconcile") {
 			found.SetNamespace(namespace)

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
@@ -51,8 +51,10 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension}}
 	Expect(land.Client().Create(ctx, namespace)).To(Succeed())
 	install(ctx, folder)
-	deploy(ctx, sample.Options{Kubernetes: "1.34.2", Namespace: namespaces[0], Provider: "acme"})
-	deploy(ctx, sample.Options{Kubernetes: "1.32.10", Namespace: namespaces[1], Provider: "acme", HighAvailability: true})
+	deploy(ctx, snapshot.Options{Kubernetes: "1.34.2", Namespace: namespaces[0], Provider: "acme"})
+	deploy(ctx, snapshot.Options{
+		Kubernetes: "1.32.10", Namespace: namespaces[1], Provider: "acme", HighAvailability: true,
+	})
 })
 
 var _ = BeforeEach(func() { suite.ShowLog("the extension", graft.Log) })
@@ -82,17 +84,19 @@ func install(ctx SpecContext, folder string) {
 
 // deploy creates the control plane of a shoot as gardenlet does, with the Secret that the profile looks up. It waits
 // until kube-apiserver calls the webhooks for all of it.
-func deploy(ctx SpecContext, o sample.Options) {
+func deploy(ctx SpecContext, o snapshot.Options) {
 	GinkgoHelper()
+	d, err := deployment.Generate(ctx, o)
+	Expect(err).NotTo(HaveOccurred())
 	meta := metav1.ObjectMeta{Name: "cloudprovider", Namespace: o.Namespace}
 	secret := &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"region": "eu", "password": "hunter2"}}
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cloud-config", Namespace: o.Namespace}}
-	Expect(deployment.Surroundings(ctx, land.Client(), o, secret)).To(Succeed())
+	Expect(d.CreateSurroundings(ctx, land.Client(), secret)).To(Succeed())
 	Eventually(ctx, func(g Gomega) {
 		probe := config.DeepCopy()
 		g.Expect(land.Client().Create(ctx, probe, client.DryRunAll)).To(Succeed())
 		g.Expect(probe.Annotations).To(HaveKeyWithValue("acme.example.com/region", "eu"))
 	}).Should(Succeed(), "waiting until kube-apiserver calls the webhooks")
 	Expect(land.Client().Create(ctx, config)).To(Succeed())
-	Expect(deployment.ControlPlane(ctx, land.Client(), o)).To(Succeed(), "deploying %s", o.Namespace)
+	Expect(d.CreateObjects(ctx, land.Client())).To(Succeed(), "deploying %s", o.Namespace)
 }
