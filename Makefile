@@ -32,11 +32,11 @@ NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert p
 # For `make bench BENCH=Graft` and `make test TESTFLAGS=-count=1`.
 BENCH     ?= .
 STORES    ?= .
-# How often test-system kills the network provider; `make test` does so sixty times or more.
+# How often test-system kills the network provider; `make test` does so once at each point or more.
 CRASHES   ?= 2000
 # How many profiles that compute values as large as they can test-system loads into the extension; `make test` loads a dozen.
 OVERSIZE  ?= 100
-# How often test-system kills it while histories are recorded, with a ledger on a file and on etcd.
+# How often test-system kills it while histories are recorded, with a ledger on a file and on etcd; `make test` does so ten times, on a file.
 HISTORY_FILE ?= 500
 HISTORY_ETCD ?= 100
 HELD      ?= 100,1000000
@@ -135,7 +135,7 @@ mutants: ## Remove each clause of the control-plane contract in turn; the test t
 	go test -count=1 -tags system -timeout 30m $(TESTFLAGS) ./test/mutants
 
 # The suites wait for servers most of the time; two run at once, the longest first.
-SYSTEM = test-debian test-gardener test-neutron test-histories test-crashes mutants test-oversize test-packages test-types
+SYSTEM = test-debian test-gardener test-neutron test-histories mutants test-crashes test-oversize test-packages test-types
 test-system: build ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
 	@hack/system/packages.sh
 	@$(TOOLS) registry oras crane $(GARDEN)
@@ -162,7 +162,8 @@ test-types:
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 
-# The part of test-system that neither Gardener nor Neutron is needed for.
+# The part of test-system that neither Gardener nor Neutron is needed for. One suite runs at a time: the
+# kube-apiserver in user-mode Linux is slow beside another one.
 test-debian: build
 	@$(TOOLS) etcd kube-apiserver
 	@mkdir -p $(LIBNETWORK)

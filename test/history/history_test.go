@@ -23,7 +23,7 @@ func TestHistory(t *testing.T) { suite.Run(t, "history", "network", "slow") }
 
 // The program is killed, and stopped for longer than a call of the cloud can take effect.
 var _ = Describe("the history of one program with a ledger on a file", func() {
-	for i, kills := range histories("GRAFT_HISTORY_FILE", 30, 10, 25) {
+	for i, kills := range histories("GRAFT_HISTORY_FILE", 10, 10, 25) {
 		It(fmt.Sprintf("is linearizable with the kills and faults of seed %d", i+1), func(ctx SpecContext) {
 			cloud := newFabric(uint64(i + 1))
 			w := cloud.world("ledger: {path: %[1]s/ledger}", 1)
