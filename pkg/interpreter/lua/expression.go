@@ -13,6 +13,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
 // writer translates one CEL expression to Lua.
@@ -146,9 +148,7 @@ func (w *writer) literal(e ast.Expr) code {
 
 // variable returns a variable of the rule or of a macro.
 func (w *writer) variable(name string) code {
-	if !w.binds(name) && name == "object" {
-		w.reads = true
-	}
+	w.reads = w.reads || !w.binds(name) && name == "object"
 	if !w.binds(name) && name == "kind" {
 		return w.refuse("the kind as a whole; name kind.group, kind.version or kind.kind")
 	}
@@ -177,7 +177,7 @@ func (w *writer) bind(name string) (*writer, string) {
 
 // globals lists names that scripts use in addition to the runtime functions.
 var globals = []string{
-	"error", "ipairs", "tostring", "both", "made", "result", "dependencies", "components", "object", "observed", "observedItem", "members", "statuses",
+	"assert", "error", "ipairs", "tostring", "both", "made", "result", "dependencies", "components", "object", "observed", "observedItem", "members", "statuses",
 	"replicas", "item", "status", "field", "value",
 }
 
@@ -191,7 +191,7 @@ func (w *writer) selection(e ast.Expr) code {
 	case s.IsTestOnly() && w.optional(s.Operand()):
 		return w.exists(e)
 	case s.IsTestOnly():
-		return compared(w.call("child", w.text(s.Operand()), quote(s.FieldName())), "~=", atom("nil"))
+		return compared(w.call("get", "nil", w.text(s.Operand()), quote(s.FieldName())), "~=", atom("nil"))
 	case w.named(s.Operand(), memberType) && s.FieldName() != "status" && s.Operand().Kind() == ast.IdentKind:
 		return atom(w.text(s.Operand()) + "." + s.FieldName())
 	case w.optional(s.Operand()):
@@ -211,7 +211,22 @@ func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
 // found returns the value at the end of a chain of optional steps, or a default.
 func (w *writer) found(e ast.Expr, otherwise string) code {
 	base, keys := w.chainOf(e, true)
-	return w.call("get", append([]string{otherwise, w.text(base)}, keys...)...)
+	first := ""
+	if base.Kind() == ast.ComprehensionKind && w.is(base, types.ListKind) && len(keys) > 1 && keys[0] == "0" {
+		first, keys = "[1]", keys[1:] // of a list that a macro creates
+	}
+	return w.call("get", append([]string{otherwise, w.startOf(base, keys) + first}, keys...)...)
+}
+
+// startOf translates the base of a chain. Rules for aggregation change the status of the object only.
+func (w *writer) startOf(base ast.Expr, keys []string) string {
+	before := w.reads
+	text := w.text(base)
+	w.positions = w.positions || slices.ContainsFunc(keys, func(key string) bool { return key[0] != '"' })
+	if w.operation == interpreter.Aggregate && base.Kind() == ast.IdentKind && len(keys) > 0 && keys[0] != `"status"` {
+		w.reads = before
+	}
+	return text
 }
 
 // binds reports whether a macro has a variable of this name.
@@ -230,7 +245,7 @@ func (w *writer) exists(e ast.Expr) code {
 // required returns the value at the end of a chain of required steps.
 func (w *writer) required(e ast.Expr) code {
 	base, keys := w.chainOf(e, false)
-	start := w.text(base)
+	start := w.startOf(base, keys)
 	for i := len(keys); i > 0 && base.Kind() == ast.IdentKind; i-- {
 		if w.isKnown(start, keys[:i]) {
 			for _, key := range keys[:i] {
@@ -291,8 +306,6 @@ func (w *writer) chainOf(e ast.Expr, optional bool) (base ast.Expr, keys []strin
 			return e, nil
 		}
 		base, key = call.Args()[0], w.text(call.Args()[1])
-		_, named := literalText(call.Args()[1])
-		w.positions = w.positions || !named
 	default:
 		return e, nil
 	}

@@ -136,27 +136,20 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	return w.order(a, operator, b), true
 }
 
-// order translates a comparison of two numbers or strings. The script checks the types that are not known.
+// order translates a comparison of two numbers, strings or booleans. Lua fails for other types, and for booleans.
 func (w *writer) order(a ast.Expr, operator string, b ast.Expr) code {
-	for check, kinds := range typeChecks {
-		if w.is(a, kinds...) || w.is(b, kinds...) && !w.fails(b) { // CEL evaluates b before it checks a
-			return compared(w.typeChecked(a, check), operator, w.typeChecked(b, check))
-		}
+	if w.is(a, types.BoolKind) || w.is(b, types.BoolKind) {
+		return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0"))
 	}
-	return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0"))
+	return compared(w.write(a), operator, w.write(b))
 }
 
-// typeChecks maps runtime functions that check a value to the kinds of values that they accept.
-var typeChecks = map[string][]types.Kind{
-	"number_in": {types.IntKind, types.UintKind, types.DoubleKind}, "string_in": {types.StringKind},
-}
-
-// typeChecked translates a part with a check of its type at run time, unless the type is known.
-func (w *writer) typeChecked(e ast.Expr, check string) code {
-	if w.is(e, typeChecks[check]...) {
+// textOf translates a part that must be a string. The script checks its type unless it is known.
+func (w *writer) textOf(e ast.Expr) code {
+	if w.is(e, types.StringKind) {
 		return w.write(e)
 	}
-	return w.call(check, w.text(e))
+	return w.call("string_in", w.text(e))
 }
 
 // absent translates one side of a comparison of a field with null if the field is null by default. Fields of
@@ -219,10 +212,10 @@ func (w *writer) arithmetic(e ast.Expr, name string, arguments []ast.Expr) (code
 		return w.refuse("arithmetic with times"), true
 	case some(types.BytesKind):
 		return w.refuse("arithmetic with bytes"), true
-	case name == operators.Add && w.joins(e) && w.inOrder(w.strings(e)):
+	case name == operators.Add && w.joins(e):
 		var parts []code
 		for _, part := range w.strings(e) {
-			parts = append(parts, w.typeChecked(part, "string_in"))
+			parts = append(parts, w.textOf(part))
 		}
 		return chain("..", rankConcat, parts), true
 	case all(types.ListKind):
@@ -251,17 +244,6 @@ func (w *writer) strings(e ast.Expr) []ast.Expr {
 	return append(w.strings(e.AsCall().Args()[0]), w.strings(e.AsCall().Args()[1])...)
 }
 
-// inOrder reports whether a script may check the type of an operand before it evaluates the next one. CEL evaluates
-// both first, so that the next one must not fail otherwise.
-func (w *writer) inOrder(parts []ast.Expr) bool {
-	for i, part := range parts {
-		if !w.is(part, types.StringKind) && slices.ContainsFunc(parts[i+1:], w.fails) {
-			return false
-		}
-	}
-	return true
-}
-
 // optionals translates operators and functions of optional values.
 func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch name {
@@ -275,7 +257,7 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 			return w.required(e), true
 		}
 		w.positions = true
-		return w.call("index", w.text(arguments[0]), w.text(arguments[1])), true
+		return w.call("at", w.text(arguments[0]), w.text(arguments[1])), true
 	case "orValue":
 		return w.orValue(arguments[0], arguments[1]), true
 	case "or":

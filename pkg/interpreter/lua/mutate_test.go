@@ -96,6 +96,9 @@ func (m *mutator) raw(t *testing.T, raw json.RawMessage) json.RawMessage {
 	if !ok {
 		changed = map[string]any{"metadata": map[string]any{"name": "a"}}
 	}
+	if changed["metadata"] != nil {
+		changed["metadata"] = validMetadata(changed["metadata"])
+	}
 	out, err := json.Marshal(changed)
 	if err != nil {
 		t.Fatal(err)
@@ -103,11 +106,39 @@ func (m *mutator) raw(t *testing.T, raw json.RawMessage) json.RawMessage {
 	return out
 }
 
+// validMetadata returns metadata without fields of types that Kubernetes rejects.
+func validMetadata(value any) map[string]any {
+	valid := map[string]any{"name": "a"}
+	metadata, _ := value.(map[string]any)
+	for name, field := range metadata {
+		switch name {
+		case "labels", "annotations":
+			texts, _ := field.(map[string]any)
+			maps.DeleteFunc(texts, func(_ string, text any) bool { _, ok := text.(string); return !ok })
+			if len(texts) > 0 {
+				valid[name] = texts
+			}
+		case "generation":
+			if number, ok := field.(float64); ok && number == float64(int64(number)) {
+				valid[name] = number
+			}
+		case "name", "namespace", "uid", "resourceVersion":
+			if text, ok := field.(string); ok {
+				valid[name] = text
+			}
+		default:
+			valid[name] = field
+		}
+	}
+	return valid
+}
+
 // FuzzObjects compares rules and scripts for random objects, observed objects and statuses.
 func FuzzObjects(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)
 	}
+	f.Add(uint64(341)) // a dependency with an invalid apiVersion and without a namespace
 	folders, err := filepath.Glob("../rule/testdata/answers/*")
 	if err != nil || len(folders) == 0 {
 		f.Fatalf("no test cases found: %v", err)

@@ -35,17 +35,17 @@ func (s *script) write(all []rule.Place) {
 	case interpreter.Replicas:
 		s.block("function GetReplicas(object)", func() { s.first(all, s.replicas) })
 	case interpreter.Health:
-		s.block("function InterpretHealth(object)", func() {
-			s.line(invoke(s.use("status_of"), "object").text)
-			s.first(all, s.health)
-		})
+		s.begin = "local status = " + invoke(s.use("status_of"), "object").text
+		s.block("function InterpretHealth(object)", func() { s.first(all, s.health) })
 	case interpreter.Revise:
-		s.editing("function ReviseReplica(object, replicas)", "", all, func(p place) { s.when(p, func() { s.changes(p, "result") }) })
+		s.editing("function ReviseReplica(object, replicas)", all, func(p place) { s.when(p, func() { s.changes(p, "result") }) })
 	case interpreter.Retain:
-		s.editing("function Retain(object, observed)", "", all, s.retain)
+		s.editing("function Retain(object, observed)", all, s.retain)
 	case interpreter.Aggregate:
-		s.editing("function AggregateStatus(object, statuses)", "local members = "+invoke(s.use("members_of"), "statuses").text, all, s.aggregate)
+		s.begin = "local members = " + invoke(s.use("members_of"), "statuses").text
+		s.editing("function AggregateStatus(object, statuses)", all, s.aggregate)
 	case interpreter.Status:
+		s.begin = "local status = " + invoke(s.use("status_of"), "object").text
 		s.flat = keepsWholeFields(all)
 		s.collecting("function ReflectStatus(object)", "made", all, s.status)
 	case interpreter.Dependencies:
@@ -59,7 +59,11 @@ func (s *script) write(all []rule.Place) {
 // rule begins a rule with a comment of its place.
 func (s *script) rule(d rule.Place) {
 	s.profile, s.items = d.Profile, false
-	s.line("-- " + s.where(d.Place))
+	s.line("-- " + s.profile + ": " + d.Path)
+	if s.begin != "" {
+		s.line(s.begin)
+		s.begin = ""
+	}
 }
 
 // first writes rules. The first applicable rule answers.
@@ -74,33 +78,31 @@ func (s *script) first(all []rule.Place, answer func(place)) {
 	s.line("error(" + quote("no rule of "+string(s.operation)+" applies to the object") + ", 0)")
 }
 
-// editing writes rules that change the object. Expressions see the original object.
-func (s *script) editing(head, before string, all []rule.Place, edit func(place)) {
-	const original = "local result = object"
+// editing writes rules that change the object. Expressions see the original object: if one reads what rules may change,
+// the script changes a copy.
+func (s *script) editing(head string, all []rule.Place, edit func(place)) {
 	s.block(head, func() {
-		s.line(original)
-		if before != "" {
-			s.line(before)
-		}
 		for _, d := range all {
 			s.rule(d)
 			edit(d.Place)
 		}
 		s.line("return result")
 	})
-	if s.reads {
-		copied := strings.Replace(s.lines.String(), original, "local result = "+invoke(s.use("copy"), "object").text, 1)
-		s.lines.Reset()
-		s.lines.WriteString(copied)
+	before, after := "(object", "(result"
+	switch {
+	case s.reads:
+		before, after = head, head+"\n  local result = "+invoke(s.use("copy"), "object").text
+	case slices.Contains(word.FindAllString(literal.ReplaceAllString(strings.TrimPrefix(s.lines.String(), head), ""), -1), "object"):
+		before, after = head, head+"\n  local result = object"
 	}
+	text := strings.Replace(s.lines.String(), before, after, 1)
+	s.lines.Reset()
+	s.lines.WriteString(text)
 }
 
 // collecting writes rules that all contribute to the result if they apply.
 func (s *script) collecting(head, name string, all []rule.Place, add func(place)) {
 	s.block(head, func() {
-		if s.operation == interpreter.Status {
-			s.line("local status = " + invoke(s.use("status_of"), "object").text)
-		}
 		s.line("local " + name + " = {}")
 		for _, d := range all {
 			s.rule(d)
@@ -129,7 +131,7 @@ func (s *script) health(p place) {
 // changes writes the changes that a rule makes.
 func (s *script) changes(p place, target string) {
 	if refused := p.At("refuse"); !refused.Absent() {
-		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
+		s.line("error(" + quote(s.profile+": "+refused.Path+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
 	p.At("set").Members(func(key, value place) { s.set(value, target, key.Node.Value) })
 	for i, path := range p.At("remove").Value().Items() {
@@ -205,7 +207,7 @@ func (s *script) dependencies(p place) {
 	s.each(p, func() {
 		fields := []string{
 			member("apiVersion", s.checked(p, "apiVersion", "api_version")), member("kind", s.checked(p, "kind", "kind_name")),
-			member("namespace", invoke(s.use("namespace_of"), "object")),
+			member("namespace", atom("object.metadata.namespace")),
 		}
 		if namespace := p.At("namespace"); !namespace.Absent() {
 			fields[2] = member("namespace", invoke(s.use("unless_blank"), s.template(namespace, true).text))
@@ -214,24 +216,24 @@ func (s *script) dependencies(p place) {
 			fields = append(fields, member("name", s.template(name, true)))
 		}
 		if selector := p.At("labelSelector"); !selector.Absent() {
-			fields = append(fields, member("labelSelector", invoke(s.use("selector"), s.value(selector).text, quote(s.where(p)))))
+			fields = append(fields, member("labelSelector", invoke(s.use("selector"), s.value(selector).text)))
 		}
 		if s.single {
-			s.line("dependencies[1] = " + invoke(s.use("dependency"), quote(s.where(p)), table(fields).text).text)
+			s.line("dependencies[1] = " + invoke(s.use("dependency"), table(fields).text).text)
 			return
 		}
-		s.line(invoke(s.use("add_dependency"), "dependencies", quote(s.where(p)), table(fields).text).text)
+		s.line(invoke(s.use("add_dependency"), "dependencies", table(fields).text).text)
 	})
 }
 
 // checked returns a string. A computed one is checked by a runtime function; a literal was checked by the
 // compiler.
 func (s *script) checked(p place, field, check string) code {
-	written := s.template(p.At(field), true)
+	written := s.template(p.At(field), field != "kind") // a kind is a string, or invalid
 	if !strings.Contains(p.At(field).Value().Value, "${") {
 		return written
 	}
-	return invoke(s.use(check), written.text, quote(s.where(p)))
+	return invoke(s.use(check), written.text)
 }
 
 // components writes a rule for the parts of a workload.
@@ -241,7 +243,7 @@ func (s *script) components(p place) {
 		if needed := p.At("requirements"); !needed.Absent() {
 			fields = append(fields, member("replicaRequirements", s.requirements(needed)))
 		}
-		s.line(invoke(s.use("add_component"), "components", quote(s.where(p)), table(fields).text).text)
+		s.line(invoke(s.use("add_component"), "components", table(fields).text).text)
 	})
 }
 
@@ -252,17 +254,14 @@ func (s *script) each(p place, do func()) {
 		s.when(p, do)
 		return
 	}
-	all := invoke(s.use("list"), s.template(list, false).text, quote(s.where(list))).text
+	all := invoke(s.use("list"), s.template(list, false).text).text
 	s.items = true
 	s.block("for _, item in ipairs("+all+") do", func() { s.when(p, do) })
 }
 
-// byPath maps the aggregations that need only a path to runtime functions. The functions in scalars return no tables.
+// byPath lists the aggregations that need only a path. Those in scalars return no tables.
 var (
-	byPath = map[string]string{
-		"sum": "sum_of", "min": "min_of", "max": "max_of", "all": "all_true", "any": "any_true", "same": "same_of", "first": "first_of", "join": "join_of",
-		"common": "common_of",
-	}
+	byPath  = []string{"sum", "min", "max", "all", "any", "same", "first", "join", "common"}
 	scalars = []string{"sum", "min", "max", "all", "any", "join"}
 )
 
@@ -283,7 +282,7 @@ func (s *script) combined(p place) string {
 		name := field.Key.Value
 		at := p.At(name)
 		var written code
-		switch function := byPath[name]; {
+		switch {
 		case name == "worst":
 			order := s.members(at.At("order"), quote)
 			written = invoke(s.use("worst_of"), "members", s.path(at.At("path")), s.path(at.At("by")), order)
@@ -296,8 +295,8 @@ func (s *script) combined(p place) string {
 		case name == "conditions":
 			negative := s.members(at.At("negative"), func(name string) string { return member(name, atom("true")) })
 			written = invoke(s.use("conditions_of"), "members", s.path(at.At("path")), negative)
-		case function != "":
-			written = invoke(s.use(function), "members", s.path(at))
+		case slices.Contains(byPath, name):
+			written = invoke(s.use(name+"_of"), "members", s.path(at))
 		default:
 			continue
 		}

@@ -7,6 +7,7 @@ package lua
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,8 +36,10 @@ type script struct {
 	used    map[string]bool
 	// known has the paths of variables, with quoted keys, that have a value here, and held those of the last condition.
 	known, held []string
-	// reads is true if an expression reads the original object.
+	// reads is true if an expression reads a part of the original object that rules may change.
 	reads bool
+	// begin is a line to write after the name of the first rule.
+	begin string
 	// flat is true if the rules keep and set only whole fields of the status, single if there is at most one dependency.
 	flat, single bool
 	variant
@@ -64,9 +67,6 @@ func (s *script) block(head string, inner func()) {
 	s.depth--
 	s.line("end")
 }
-
-// where returns the description of a place in messages.
-func (s *script) where(p place) string { return s.profile + ": " + p.Path }
 
 // environment returns the CEL environment of the current rule.
 func (s *script) environment() *expression.Environment {
@@ -228,11 +228,10 @@ func (w *writer) store(e ast.Expr, target, path string) {
 // plain translates a number or a boolean.
 func (s *script) plain(p place) code {
 	var value any
-	if err := p.Value().Decode(&value); err != nil {
-		s.add(p.FindingOf(NotInLua, "%s", err))
-		return atom("nil")
+	raw, err := []byte(nil), p.Value().Decode(&value)
+	if err == nil {
+		raw, err = json.Marshal(value)
 	}
-	raw, err := json.Marshal(value)
 	if err != nil {
 		s.add(p.FindingOf(NotInLua, "%s", err))
 		return atom("nil")
@@ -251,12 +250,12 @@ func (s *script) count(p place) code {
 	if p.Value().Tag == "!!int" {
 		return s.plain(p)
 	}
-	return invoke(s.use("count"), s.template(p, false).text, quote(s.where(p)))
+	return invoke(s.use("count"), s.template(p, false).text)
 }
 
 // requirements translates the requirements of a replica.
 func (s *script) requirements(p place) code {
-	return invoke(s.use("requirements"), s.value(p).text, quote(s.where(p)))
+	return invoke(s.use("requirements"), s.value(p).text)
 }
 
 // path translates a path to a table: a string for a key, a number for a list index, and {member, value} for the
@@ -306,8 +305,10 @@ func (s *script) assign(p place, target, text, value string, certain bool) {
 	case len(keys) == 1:
 		s.line(entry(target, keys[0]) + " = " + value)
 	case len(keys) == 2 && certain && s.operation == interpreter.Revise:
-		parent := invoke(s.use("parent"), target, quote(keys[0]), quote(strings.Join(keys, ".")))
-		s.line(entry(parent.text, keys[1]) + " = " + value)
+		parent := entry(target, keys[0])
+		s.block("if "+parent+" == nil then", func() { s.line(parent + " = {}") })
+		s.line("assert(" + parent + "[1] == nil)") // a list is no parent
+		s.line(entry(parent, keys[1]) + " = " + value)
 	default:
 		s.line(invoke(s.use("put"), target, s.way(p, text), value).text)
 	}
@@ -316,21 +317,26 @@ func (s *script) assign(p place, target, text, value string, certain bool) {
 // finished returns the complete script.
 func (s *script) finished() *Script {
 	s.nulls = s.used["null"]
-	texts := []string{"-- Written by graft from InterpreterProfiles."}
-	runtime := prelude(s.used, s.variant)
-	constants, body := named(s.lines.String(), strings.Join(runtime, "\n"))
-	if before := slices.Concat(runtime, constants); len(before) > 0 {
-		texts = append(texts, strings.Join(before, "\n"))
+	runtime, body := prelude(s.used, s.variant), s.lines.String()
+	if len(runtime) > 0 && strings.HasPrefix(runtime[0], "local function check(") {
+		runtime, body = append([]string{"local rule"}, runtime...), ruleComment.ReplaceAllString(body, `${1}rule = "$2"`)
 	}
-	return &Script{LuaScript: strings.Join(append(texts, body), "\n\n")}
+	constants, body := named(body, strings.Join(runtime, "\n"))
+	if before := slices.Concat(runtime, constants); len(before) > 0 {
+		body = strings.Join(before, "\n") + "\n\n" + body
+	}
+	return &Script{LuaScript: body}
 }
+
+// ruleComment matches the comment that names a rule. Scripts that check values have a variable instead.
+var ruleComment = regexp.MustCompile(`(?m)^( *)-- (.*)$`)
 
 // named declares variables for long strings that a body repeats, with their last words as names, and replaces the strings.
 func named(body, runtime string) (declared []string, replaced string) {
 	names, taken := map[string]string{}, append(word.FindAllString(literal.ReplaceAllString(body+runtime, " "), -1), keywords...)
 	replaced = literal.ReplaceAllStringFunc(body, func(text string) string {
 		words := word.FindAllString(text, -1)
-		if len(text) > 20 && text[0] == '"' && strings.Count(body, text) > 1 && len(words) > 0 && names[text] == "" {
+		if len(text) > 20 && text[0] == '"' && strings.Count(body, text)*len(text) > 60 && strings.Count(body, text) > 1 && len(words) > 0 && names[text] == "" {
 			last := strings.TrimPrefix(words[len(words)-1], ".")
 			name := last
 			for i := 2; slices.Contains(taken, name) || !identifier.MatchString(name); i++ {

@@ -5,6 +5,7 @@
 package luatest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,13 +60,13 @@ func NewPairOf(documents []*profile.Interpreter, customizations []lua.Customizat
 func (p *Pair) Close() { p.machine.Close() }
 
 // failing returns the difference between two failures, of which at least one is not nil.
-func failing(ruled, scripted error) string {
+func failing(script string, ruled, scripted error) string {
 	switch {
 	case scripted == nil:
 		return "the rules fail: " + ruled.Error() + "; the script does not"
 	case ruled == nil:
 		return "the script fails: " + scripted.Error() + "; the rules do not"
-	case !Alike(ruled, scripted):
+	case !Alike(ruled.Error(), Named(script, scripted)):
 		return fmt.Sprintf("the rules fail: %s; the script: %s", ruled, scripted)
 	}
 	return ""
@@ -74,7 +75,7 @@ func failing(ruled, scripted error) string {
 // Difference returns the difference between the two answers, or "". Null and empty values are ignored, because
 // Karmada's machine drops them.
 //
-// If both fail, the reasons must agree as far as both state them: see Alike.
+// If both fail, they must name the same rule: see Alike. Objects without metadata get a name, as Kubernetes requires.
 //
 // A Retain without observed object is skipped. Only the proposal's dialect has this call, and Karmada does not
 // make it.
@@ -82,6 +83,7 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	if r.Operation == interpreter.Retain && len(r.Observed) == 0 {
 		return "", nil
 	}
+	r.Object, r.Observed = withMetadata(r.Object), withMetadata(r.Observed)
 	response, ruled := p.program.Interpret(context.Background(), r)
 	scripts := p.scripts[r.Kind]
 	if scripts == nil || scripts.Of(r.Operation) == nil {
@@ -92,7 +94,7 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	}
 	answer, scripted := p.machine.Answer(scripts, r)
 	if ruled != nil || scripted != nil {
-		return failing(ruled, scripted), nil
+		return failing(scripts.Of(r.Operation).LuaScript, ruled, scripted), nil
 	}
 	want, err := became(r, response)
 	if err != nil {
@@ -100,6 +102,19 @@ func (p *Pair) Difference(r interpreter.Request) (string, error) {
 	}
 	got, err := plain(answer)
 	return cmp.Diff(want, got), err
+}
+
+// withMetadata returns an object with metadata. Other values stay as they are.
+func withMetadata(raw json.RawMessage) json.RawMessage {
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil || object == nil || object["metadata"] != nil {
+		return raw
+	}
+	rest := bytes.TrimPrefix(bytes.TrimSpace(raw), []byte("{"))
+	if len(object) > 0 {
+		rest = append([]byte(","), rest...)
+	}
+	return append([]byte(`{"metadata":{"name":"a"}`), rest...)
 }
 
 // became returns the response with the changed object instead of the patch.

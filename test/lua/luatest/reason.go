@@ -6,66 +6,69 @@ package luatest
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
 var (
-	// evaluated matches the rules' message for an expression that fails: place in the profile, place in the
-	// file, reason.
-	evaluated = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: \S+:\d+(?::\d+)?: (.*)$`)
-	// placed matches a message that both contain: it names a rule or a member, or states that there is no rule.
-	placed = regexp.MustCompile(`^(\S+: kinds\[|the member |the status of the member |status\.|no rule of )`)
+	// ruleName matches the name of a rule at the start of a message.
+	ruleName = regexp.MustCompile(`^\S+: kinds\[\d+\]\.\w+\[\d+\]`)
+	// exactly matches messages that rules and scripts have in common: a refusal of the profile, and that no rule
+	// applies.
+	exactly = regexp.MustCompile(`^(\S+: kinds\[\d+\]\.\w+\[\d+\]\.refuse: |no rule of )`)
 	// spot matches the position in a file, after the place in the profile.
 	spot = regexp.MustCompile(`^(\S+: kinds\[\d+\]\S*) \(\S+:\d+(?::\d+)?\): `)
-	// part matches the place in the profile, which scripts do not report for members and fields.
-	part = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: `)
-	// came matches the actual value in a message of the rules, which scripts do not report. The key is the
-	// requirement, which both report.
-	came = map[string]*regexp.Regexp{
-		" must be ": regexp.MustCompile(` is [^,]+, and must be `),
-		" is not ":  regexp.MustCompile(` is [^,]+, not `),
-	}
-	// absent matches the name of a missing field.
-	absent = regexp.MustCompile(`^there is no (\w+)(?:;|$)`)
+	// evaluated matches the rules' message for an expression that fails.
+	evaluated = regexp.MustCompile(`^\S+: kinds\[\d+\].*?: \S+:\d+(?::\d+)?: `)
 	// unasked matches errors of questions that Karmada never asks.
 	unasked = regexp.MustCompile(`^(the object|the observed object) ` +
 		`(is missing|is not valid JSON|is an? \S+, and must be an object)` +
 		`|^the number of replicas is negative$|^the member \S* is listed twice$`)
-	// crashed matches an error of Lua itself, in contrast to a deliberate error of the script.
-	crashed = regexp.MustCompile(`^[^:]+:\d+: |attempt to `)
+	// native matches the errors of Lua itself for values of the wrong type, and of Karmada's library for quantities.
+	// Others are mistakes in the script.
+	native = regexp.MustCompile(`^(<string>:\d+: (attempt to (index|compare|concatenate)|cannot perform|` +
+		`assertion failed|bad argument #\d+ to (ipairs|pairs|next|modf) )|cannot parse ')`)
+	// written matches the lines of a script that name a rule, and line a position in a script.
+	written = regexp.MustCompile(`^ *(?:-- |rule = ")([^"]*)`)
+	line    = regexp.MustCompile(`<string>:(\d+):`)
 )
 
-// Alike reports whether the rules and a script fail for the same reason, as far as both state it.
-//
-// A refusal in the profile has the same text in both. For an invalid answer or member status, both report the
-// same place and requirement; the rules also report the actual value and the position in the file. If an
-// expression fails, the rules report the place and the script does not: the script must fail in an expression
-// too, and if both name a missing field, it must be the same. A script must never fail with an error of Lua
-// itself.
-//
-// Alike does not compare failure codes, which Lua lacks, other explanations of failed expressions, or the
-// rules' reasons for rejecting questions that Karmada never asks: without object, with negative replicas, or
-// with a duplicate member.
-func Alike(ruled, scripted error) bool {
-	want := spot.ReplaceAllString(ruled.Error(), "$1: ")
-	got, _, _ := strings.Cut(scripted.Error(), "\nstack traceback:")
-	got = strings.TrimSpace(got)
-	if unasked.MatchString(want) {
-		return true
+// Named returns the message of a script's error, with the name of the rule if Lua itself reports the error: the script
+// names it above the last line of the stack.
+func Named(script string, err error) string {
+	message, _, _ := strings.Cut(err.Error(), "\nstack traceback:")
+	message = strings.TrimSpace(message)
+	if !native.MatchString(message) {
+		return message
 	}
-	if crashed.MatchString(got) {
-		return false
+	last := 0
+	for _, found := range line.FindAllStringSubmatch(err.Error(), -1) {
+		number, _ := strconv.Atoi(found[1]) // the expression matches digits
+		last = max(last, number)
 	}
-	expression := evaluated.FindStringSubmatch(want)
-	if expression == nil {
-		for need, whole := range came {
-			want = whole.ReplaceAllString(want, need)
+	rule := ""
+	for i, text := range strings.Split(script, "\n") {
+		if found := written.FindStringSubmatch(text); found != nil && i < last {
+			rule = found[1]
 		}
-		return want == got || part.ReplaceAllString(want, "") == got
 	}
-	if placed.MatchString(got) {
-		return false
+	return rule + ": " + message
+}
+
+// Alike reports whether the rules and a script fail in the same rule. want is the error of the rules, got that of the
+// script, as Named returns it.
+//
+// Refusals of a profile have the same text in both. Other errors of a script name the rule, and no reason. An error of
+// the rules may name a member or the status instead. Alike does not compare the rules' reasons for rejecting questions
+// that Karmada never asks: without object, with negative replicas, or with a duplicate member.
+func Alike(want, got string) bool {
+	want = spot.ReplaceAllString(want, "$1: ")
+	switch {
+	case unasked.MatchString(want):
+		return true
+	case exactly.MatchString(got) || exactly.MatchString(want) && !evaluated.MatchString(want):
+		return want == got
 	}
-	one, other := absent.FindStringSubmatch(expression[1]), absent.FindStringSubmatch(got)
-	return one == nil || other == nil || one[1] == other[1]
+	rule := ruleName.FindString(want)
+	return ruleName.MatchString(got) && (rule == "" || rule == ruleName.FindString(got))
 }

@@ -19,14 +19,14 @@ func TestEqualReasons(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []struct {
-		Rules, Script string
-		Alike         bool
+		Rules, Script, Code string
+		Alike               bool
 	}
 	if err := yaml.UnmarshalStrict(data, &all); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range all {
-		if got := Alike(errors.New(c.Rules), errors.New(c.Script)); got != c.Alike {
+		if got := Alike(c.Rules, Named(c.Code, errors.New(c.Script))); got != c.Alike {
 			t.Errorf("%q and %q are alike: %t", c.Rules, c.Script, got)
 		}
 	}

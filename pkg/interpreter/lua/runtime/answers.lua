@@ -3,24 +3,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 -- count converts a result to a number of replicas, or fails.
-local function count(value, place)
-  if type(value) ~= "number" then
-    error(place .. ": the result is not a number", 0)
-  elseif value % 1 ~= 0 or value < 0 or value > 2147483647 then
-    error(place .. ": the result is not a whole number from 0 to 2147483647", 0)
-  end
-  return value
+local function count(value)
+  return check(value % 1 == 0 and value >= 0 and value < 2 ^ 31, value)
 end
 
 -- status_of returns the object's status, or an empty table. It fails if the status is not an object.
 local function status_of(object)
-  local status = object.status
-  if status == nil then
-    return {}
-  elseif type(status) ~= "table" or status[1] ~= nil then
-    error("the status of the object must be an object", 0)
-  end
-  return status
+  local status = object.status == nil and {} or object.status
+  return check(type(status) == "table" and status[1] == nil, status)
 end
 
 -- unless_empty returns a table, or nil if it is empty.
@@ -56,70 +46,59 @@ local function fits(value, form)
   return true
 end
 
+-- unless_blank returns a string, or nil if it is empty.
+local function unless_blank(value)
+  return value ~= "" and value or nil
+end
+
+-- name_in returns a string, or nil if it is empty.
+local function name_in(value)
+  return unless_blank(string_in(value))
+end
+
 -- node_claim returns a valid nodeClaim, or fails.
-local function node_claim(value, place)
+local function node_claim(value)
   local terms = {{key = "", operator = "", values = {""}}}
   local form = {
     nodeSelector = {["*"] = ""},
     tolerations = {{key = "", operator = "", value = "", effect = "", tolerationSeconds = 0}},
     hardNodeAffinity = {nodeSelectorTerms = {{matchExpressions = terms, matchFields = terms}}},
   }
-  if not fits(value, form) then
-    error(place .. ".nodeClaim: the result does not have the form of Karmada's API", 0)
-  end
-  return unless_empty(value)
+  return unless_empty(check(fits(value, form), value))
 end
 
 -- resource_request returns a valid resourceRequest, or fails.
-local function resource_request(value, place)
-  local request, wrong = {}, nil
-  for name, asked in pairs(type(value) == "table" and value or {value}) do
-    local written = type(asked) == "number" and decimal(asked) or asked
-    if type(name) ~= "string" then
-      error(place .. ".resourceRequest: the result does not have the form of Karmada's API", 0)
-    elseif type(written) ~= "string" or not is_quantity(written) or string.find(quantity_sum(written), "^-") then
-      wrong = (wrong == nil or name < wrong) and name or wrong
-    end
+local function resource_request(value)
+  local request = {}
+  for name, asked in pairs(value) do
+    local written = type(asked) == "number" and text(asked) or asked
+    check(type(name) == "string" and is_quantity(written) and not string.find(quantity_sum(written), "^-"))
     request[name] = written
-  end
-  if wrong then
-    error(place .. ".resourceRequest: " .. wrong .. " must be a quantity, such as 500m or 2Gi", 0)
   end
   return unless_empty(request)
 end
 
 -- requirements returns valid requirements, or nil if they are empty.
-local function requirements(value, place)
+local function requirements(value)
   value = copy(value)
   if value == nil then
     return nil
   end
-  local known = {nodeClaim = node_claim, resourceRequest = resource_request, namespace = "", priorityClassName = ""}
+  local known = {nodeClaim = node_claim, resourceRequest = resource_request, namespace = name_in, priorityClassName = name_in}
   local needed = {}
-  for key, asked in pairs(type(value) == "table" and value or {value}) do
-    if known[key] == nil then
-      error(place .. ": the result does not have the form of Karmada's API", 0)
-    elseif type(known[key]) == "function" then
-      needed[key] = known[key](asked, place)
-    elseif type(asked) ~= "string" then
-      error(place .. "." .. key .. ": the result does not have the form of Karmada's API", 0)
-    elseif asked ~= "" then
-      needed[key] = asked
-    end
+  for key, asked in pairs(value) do
+    check(known[key])
+    needed[key] = known[key](asked)
   end
   return unless_empty(needed)
 end
 
 -- add_component appends a component. It fails if the name is invalid or a duplicate.
-local function add_component(components, place, component)
+local function add_component(components, component)
   local length = #runes(component.name)
-  if length == 0 or length > 32 then
-    error(place .. ": the name has " .. length .. " characters: it must have 1 to 32", 0)
-  end
+  check(length > 0 and length <= 32)
   for _, other in ipairs(components) do
-    if other.name == component.name then
-      error(place .. ": two components have the same name", 0)
-    end
+    check(other.name ~= component.name)
   end
   components[#components + 1] = component
 end
@@ -187,60 +166,32 @@ local function is_selector(value)
 end
 
 -- selector returns a valid label selector, or fails.
-local function selector(value, place)
-  value = copy(value)
-  if not is_selector(value) then
-    error(place .. ".labelSelector: the result is not a label selector", 0)
-  end
-  return value
+local function selector(value)
+  return check(is_selector(copy(value)), copy(value))
 end
 
 -- api_version returns a valid apiVersion, or fails.
-local function api_version(value, place)
-  if not is_api_version(value) then
-    error(place .. ".apiVersion: the result is neither v1 nor group/version", 0)
-  end
-  return value
+local function api_version(value)
+  return check(is_api_version(value), value)
 end
 
 -- kind_name returns a valid kind, or fails.
-local function kind_name(value, place)
-  if #value > 63 or not string.find(value, "^[A-Z][A-Za-z0-9]*$") then
-    error(place .. ".kind: the result is not a kind", 0)
-  end
-  return value
+local function kind_name(value)
+  return check(type(value) == "string" and #value <= 63 and string.find(value, "^[A-Z]%w*$"), value)
 end
 
 -- dependency returns a valid dependency, or fails.
-local function dependency(place, found)
-  if found.name == "" then
-    error(place .. ".name: the result is empty", 0)
-  end
-  return found
+local function dependency(found)
+  return check(found.name ~= "", found)
 end
 
 -- add_dependency appends a dependency unless it exists.
-local function add_dependency(dependencies, place, found)
-  dependency(place, found)
+local function add_dependency(dependencies, found)
+  check(found.name ~= "")
   for _, other in ipairs(dependencies) do
     if equal(other, found) then
       return
     end
   end
   dependencies[#dependencies + 1] = found
-end
-
--- unless_blank returns a string, or nil if it is empty.
-local function unless_blank(value)
-  if value ~= "" then
-    return value
-  end
-end
-
--- namespace_of returns the namespace of an object, or nil.
-local function namespace_of(object)
-  local namespace = type(object.metadata) == "table" and object.metadata.namespace
-  if type(namespace) == "string" and namespace ~= "" then
-    return namespace
-  end
 end

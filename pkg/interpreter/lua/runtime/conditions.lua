@@ -4,10 +4,7 @@
 
 -- bool returns a condition's value, or fails if it is not a boolean.
 local function bool(value)
-  if type(value) ~= "boolean" then
-    error("no such overload", 0)
-  end
-  return value
+  return check(type(value) == "boolean", value)
 end
 
 -- all reports whether a condition holds for all items. It is false if the condition is false for an item, even if it
@@ -16,16 +13,12 @@ local function all(values, holds)
   local failed
   for _, item in ipairs(values) do
     local done, held = pcall(holds or item, item)
-    if not done then
-      failed = failed or held
-    elseif not held then
+    if done and not held then
       return false
     end
+    failed = failed or not done
   end
-  if failed then
-    error(failed, 0)
-  end
-  return true
+  return check(not failed, true)
 end
 
 -- exists reports whether a condition holds for an item, even if it fails for other items. Without a condition, the
@@ -34,16 +27,12 @@ local function exists(values, holds)
   local failed
   for _, item in ipairs(values) do
     local done, held = pcall(holds or item, item)
-    if not done then
-      failed = failed or held
-    elseif held then
+    if done and held then
       return true
     end
+    failed = failed or not done
   end
-  if failed then
-    error(failed, 0)
-  end
-  return false
+  return check(not failed, false)
 end
 
 -- pick returns one of two values.

@@ -4,9 +4,7 @@
 
 -- items returns the items of a list, or the keys of an object.
 local function items(value)
-  if type(value) ~= "table" then
-    error("no such overload", 0)
-  elseif value[1] ~= nil then
+  if value[1] ~= nil then
     return value
   end
   local keys = {}
@@ -41,12 +39,11 @@ end
 
 -- where returns the items of a list whose field has a value.
 local function where(values, field, wanted)
-  if not is_list(values) then
-    error("no such overload", 0)
-  end
+  check(values[1] ~= nil or next(values) == nil)
   local kept = {}
   for _, item in ipairs(values) do
-    if at(item, field) == wanted then
+    check(get(nil, item, field) ~= nil)
+    if item[field] == wanted then
       kept[#kept + 1] = item
     end
   end
@@ -63,11 +60,8 @@ local function map(value, of)
 end
 
 -- list returns a value that must be a list.
-local function list(value, place)
-  if not is_list(value) then
-    error(place .. ": the result is not a list", 0)
-  end
-  return value
+local function list(value)
+  return check(is_list(value), value)
 end
 
 -- equal reports whether two values are equal.
@@ -76,7 +70,7 @@ local function equal(a, b)
     return a == b
   end
   for key, value in pairs(a) do
-    if b[key] == nil or not equal(value, b[key]) then
+    if not equal(value, b[key]) then
       return false
     end
   end
@@ -90,11 +84,8 @@ end
 
 -- compare returns a negative number, 0 or a positive number for less, equal or greater.
 local function compare(a, b)
-  local kind = type(a)
-  if kind == "boolean" and type(b) == kind then
+  if type(check(type(a) == type(b), a)) == "boolean" then
     a, b = a and 1 or 0, b and 1 or 0
-  elseif kind ~= type(b) or kind ~= "number" and kind ~= "string" then
-    error("no such overload", 0)
   end
   return a < b and -1 or a > b and 1 or 0
 end
@@ -102,19 +93,14 @@ end
 -- extreme_item returns the first item of a list in an order. It skips items that cannot be compared.
 local function extreme_item(value, direction)
   local best
-  for _, item in ipairs(list(value, "a list")) do
-    if type(item) == "table" or type(item) == "function" then
-      error("no such overload", 0)
-    end
+  for _, item in ipairs(list(value)) do
+    check(type(item) ~= "table" and type(item) ~= "function")
     local done, order = pcall(compare, item, best)
     if best == nil or done and order == direction then
       best = item
     end
   end
-  if best == nil then
-    error("called on empty list", 0)
-  end
-  return best
+  return check(best ~= nil, best)
 end
 
 -- max_item returns the largest item of a list.
@@ -150,9 +136,7 @@ end
 
 -- is_in reports whether a value is in a list, or is a key of an object.
 local function is_in(value, container)
-  if type(container) ~= "table" then
-    error("no such overload", 0)
-  end
+  check(type(container) == "table")
   if is_map(container) then
     return type(value) ~= "function" and container[value] ~= nil
   end
@@ -166,9 +150,8 @@ end
 
 -- holds_item is is_in for a value that is no table.
 local function holds_item(value, container)
-  if type(container) ~= "table" then
-    error("no such overload", 0)
-  elseif container[1] == nil then
+  check(type(container) == "table")
+  if container[1] == nil then
     return container[value] ~= nil
   end
   for _, item in ipairs(container) do
@@ -181,9 +164,7 @@ end
 
 -- runes returns the characters of a string.
 local function runes(value)
-  if type(value) ~= "string" then
-    error("no such overload", 0)
-  end
+  check(type(value) == "string")
   local found = {}
   for rune in string.gmatch(value, "[%z\1-\127\192-\255][\128-\191]*") do
     found[#found + 1] = rune

@@ -2,12 +2,12 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- child returns the value at a key, or nil.
-local function child(value, key)
-  if type(value) ~= "table" then
-    return nil
-  elseif value[1] ~= nil then
-    error("there is a list where an object must be", 0)
+-- get returns the value at keys, or the default. It fails if there is a list where an object must be.
+local function get(d, v, k, ...)
+  if k == nil then
+    return v
+  elseif type(v) ~= "table" or check(v[1] == nil) or v[k] == nil then
+    return d
   end
-  return value[key]
+  return get(d, v[k], ...)
 end

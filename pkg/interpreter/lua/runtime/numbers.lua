@@ -9,17 +9,12 @@ end
 
 -- exact returns a whole number that Lua represents exactly (below 2^53), or fails.
 local function exact(number)
-  if number >= 9007199254740992 or number <= -9007199254740992 then
-    error("a number is too large for Lua", 0)
-  end
-  return number
+  return check(math.abs(number) < 2 ^ 53, number)
 end
 
 -- numbers checks the operands of an arithmetic operator: two whole numbers, or two that are not.
 local function numbers(a, b)
-  if type(a) ~= "number" or type(b) ~= "number" or is_whole(a) ~= is_whole(b) then
-    error("no such overload", 0)
-  end
+  check(type(a) == "number" and type(b) == "number" and is_whole(a) == is_whole(b))
 end
 
 -- concat returns the concatenation of two lists.
@@ -48,7 +43,7 @@ end
 -- sum_items returns the sum of a list of whole numbers.
 local function sum_items(value)
   local sum = 0
-  for _, item in ipairs(list(value, "sum")) do
+  for _, item in ipairs(list(value)) do
     sum = add(sum, item)
   end
   return sum
@@ -71,29 +66,20 @@ local function div(a, b)
   numbers(a, b)
   if not is_whole(a) then
     return a / b
-  elseif b == 0 then
-    error("division by zero", 0)
   end
-  return (math.modf(a / b))
+  return (math.modf(a / check(b ~= 0, b)))
 end
 
 -- mod returns the remainder of a division of whole numbers.
 local function mod(a, b)
   numbers(a, b)
-  if not is_whole(a) then
-    error("no such overload", 0)
-  elseif b == 0 then
-    error("modulus by zero", 0)
-  end
+  check(is_whole(a) and b ~= 0)
   return a - math.modf(a / b) * b
 end
 
 -- number_in returns a number, or fails if it is none.
 local function number_in(value)
-  if type(value) ~= "number" then
-    error("no such overload", 0)
-  end
-  return value
+  return check(type(value) == "number", value)
 end
 
 -- minus returns the negated number.
@@ -104,28 +90,21 @@ end
 -- int converts a number or a string to a whole number.
 local function int(value)
   if type(value) == "string" then
-    value = tonumber(string.match(value, "^%+?(%d+)$") or string.match(value, "^%-%d+$"))
+    value = tonumber((string.match(value, "^[+-]?%d+$")))
   end
-  if type(value) ~= "number" then
-    error("int cannot take the value that it was given", 0)
-  end
-  return exact((math.modf(value)))
+  value = math.modf(value)
+  return check(math.abs(value) < 2 ^ 53, value)
 end
 
 -- unsigned returns a whole number, or fails if it is negative.
 local function unsigned(number)
-  if number < 0 then
-    error("unsigned integer overflow", 0)
-  end
-  return number
+  return check(number >= 0, number)
 end
 
 -- double converts a number or a string to a floating-point number.
 local function double(value)
   if type(value) == "string" and (string.find(value, "^[+-]?%d+%.?%d*$") or string.find(value, "^[+-]?%.%d+$")) then
     return tonumber((string.match(value, "^%+?(.*)$")))
-  elseif type(value) == "number" then
-    return value
   end
-  error("double cannot take the value that it was given", 0)
+  return number_in(value)
 end

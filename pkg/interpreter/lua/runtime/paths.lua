@@ -11,9 +11,7 @@ local function copy(value)
   end
   local copied = {}
   for key, member in pairs(value) do
-    if type(key) == "number" and member == null then
-      error("a list that holds null cannot be handed to Karmada", 0)
-    end
+    check(type(key) == "string" or member ~= null)
     copied[key] = copy(member)
   end
   return copied
@@ -51,21 +49,6 @@ local function follow(value, path)
     value = step_to(value, step)
   end
   return value
-end
-
--- dotted returns a path as text.
-local function dotted(path)
-  local out = ""
-  for i, step in ipairs(path) do
-    if type(step) == "table" then
-      out = out .. "[" .. step[1] .. "=" .. step[2] .. "]"
-    elseif type(step) == "number" then
-      out = out .. "[" .. step - 1 .. "]"
-    else
-      out = out .. (i > 1 and "." or "") .. step
-    end
-  end
-  return out
 end
 
 -- take_away removes the value at a path, or all items that match a selection by member.
@@ -108,28 +91,15 @@ local function ensure(value, path, i)
   local in_list = type(next_step) ~= "string"
   local found = step_to(value, step)
   if found ~= nil then
-    if in_list and not is_list(found) or not in_list and not is_map(found) then
-      error(dotted(path) .. ": the parent must be " .. (in_list and "a list" or "an object"), 0)
-    end
-    return found
-  elseif type(step) == "number" or type(step) == "table" and in_list then
-    error(dotted(path) .. ": there is no such item", 0)
-  elseif type(step) == "table" then
+    return check(in_list and is_list(found) or not in_list and is_map(found), found)
+  end
+  check(type(step) == "string" or type(step) == "table" and not in_list)
+  if type(step) == "table" then
     value[#value + 1] = keyed(step)
     return value[#value]
   end
   value[step] = {}
   return value[step]
-end
-
--- parent returns the object at a key, and creates it if it is missing.
-local function parent(value, key, path)
-  local found = value[key] == nil and {} or value[key]
-  if type(found) ~= "table" or found[1] ~= nil then
-    error(path .. ": the parent must be an object", 0)
-  end
-  value[key] = found
-  return found
 end
 
 -- put sets the value at a path. nil removes it.
@@ -145,9 +115,8 @@ local function put(root, path, value)
   local _, key = step_to(root, last)
   if type(last) == "table" then
     root[key or #root + 1] = value
-  elseif type(last) == "number" and root[last] == nil then
-    error(dotted(path) .. ": there is no such item", 0)
   else
+    check(type(last) ~= "number" or root[last] ~= nil)
     root[last] = value
   end
 end

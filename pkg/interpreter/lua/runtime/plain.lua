@@ -3,36 +3,28 @@
 -- SPDX-License-Identifier: Apache-2.0
 
 -- follow returns the value at a path, or nil.
-local function follow(value, path)
+local function follow(v, path)
   for _, key in ipairs(path) do
-    if not is_map(value) then
+    if not is_map(v) then
       return nil
     end
-    value = value[key]
+    v = v[key]
   end
-  return value
-end
-
--- dotted returns a path as text.
-local function dotted(path)
-  return table.concat(path, ".")
+  return v
 end
 
 -- put sets the value at a path. nil removes it.
-local function put(root, path, value)
+local function put(root, path, v)
   for i = 1, #path - 1 do
     local key = path[i]
-    if not is_map(root[key]) then
-      if value == nil then
-        return
-      elseif root[key] ~= nil then
-        error(dotted(path) .. ": the parent must be an object", 0)
-      end
+    if v == nil and not is_map(root[key]) then
+      return
+    elseif root[key] == nil then
       root[key] = {}
     end
-    root = root[key]
+    root = check(is_map(root[key]), root[key])
   end
-  root[path[#path]] = value
+  root[path[#path]] = v
 end
 
 -- retain copies the observed object's value at a path, except into items that no longer exist.

@@ -19,9 +19,7 @@ end
 local function amount(value)
   local number, suffix = string.match(quantity_sum(value), "^([+-]?[%d.]+)(.*)$")
   local digits = #string.match(number, "^[+-]?0*([%d.]*)$")
-  if digits > 15 then
-    error("a quantity has too many digits for Lua", 0)
-  end
+  check(digits <= 15)
   number = tonumber(number)
   local parts = {n = 1000000000, u = 1000000, m = 1000}
   local times = {[""] = 1, k = 1e3, M = 1e6, G = 1e9, T = 1e12, P = 1e15, E = 1e18,

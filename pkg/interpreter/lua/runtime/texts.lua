@@ -2,43 +2,21 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
--- decimal returns a number in JSON.
-local function decimal(number)
-  if number == 0 or math.abs(number) >= 0.000001 then
-    for digits = 0, 20 do
-      local written = string.format("%." .. digits .. "f", number)
-      if tonumber(written) == number then
-        return written
-      end
-    end
-  end
-  return (string.gsub(tostring(number), "e%-0", "e-"))
-end
-
 -- string_of converts a string, a number or a boolean to a string.
 local function string_of(value)
-  if type(value) == "table" or type(value) == "function" then
-    error("string cannot take the value that it was given", 0)
-  end
-  return tostring(value)
+  return check(type(value) ~= "table" and type(value) ~= "function", tostring(value))
 end
 
--- text converts a value that is embedded in a string.
-local function text(value)
-  if type(value) == "number" then
-    return decimal(value)
-  elseif type(value) == "table" or type(value) == "function" then
-    error("the value cannot be written as text", 0)
-  end
-  return tostring(value)
+-- text converts a value that is embedded in a string. It fails for small numbers, which Lua writes with an exponent.
+local function text(v)
+  local kind = type(v)
+  check(kind == "string" or kind == "boolean" or kind == "number" and (v == 0 or math.abs(v) >= 0.0001))
+  return tostring(v)
 end
 
 -- string_in returns a value that must be a string.
 local function string_in(value)
-  if type(value) ~= "string" then
-    error("no such overload", 0)
-  end
-  return value
+  return check(type(value) == "string", value)
 end
 
 -- starts_with reports whether a string starts with another.
@@ -144,7 +122,7 @@ end
 
 -- join joins strings.
 local function join(value, separator)
-  for _, item in ipairs(list(value, "join")) do
+  for _, item in ipairs(list(value)) do
     string_in(item)
   end
   return table.concat(value, separator)
@@ -152,9 +130,7 @@ end
 
 -- replace replaces occurrences of a string.
 local function replace(value, old, new)
-  if old == "" then
-    error("replace needs a text that is replaced", 0)
-  end
+  check(old ~= "")
   return table.concat(split(value, string_in(old)), string_in(new))
 end
 
@@ -162,9 +138,8 @@ end
 local function substring(value, from, to)
   local found = runes(value)
   to = to or #found
-  if from < 0 or to > #found or from > to then
-    error("index out of bounds", 0)
-  elseif from == to then
+  check(from >= 0 and to <= #found and from <= to)
+  if from == to then
     return ""
   end
   return table.concat(found, "", from + 1, to)
@@ -173,9 +148,7 @@ end
 -- char_at returns a character of a string.
 local function char_at(value, position)
   local found = runes(value)
-  if position < 0 or position > #found then
-    error("index out of bounds", 0)
-  end
+  check(position >= 0 and position <= #found)
   return found[position + 1] or ""
 end
 

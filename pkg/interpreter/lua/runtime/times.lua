@@ -65,14 +65,10 @@ local function timestamp(value)
   local date, hour, minute, second, rest = string.match(string_in(value), "^(%d%d%d%d%-%d%d%-%d%d)T(%d%d?):(%d%d):(%d%d)(.*)$")
   local fraction, zone = string.match(rest or "", "^[.,](%d+)(.*)$")
   local offset = date and offset_of(zone or rest)
-  if not offset or not is_date(date) or tonumber(hour) > 23 or tonumber(minute) > 59 or tonumber(second) > 59 then
-    error("timestamp cannot take the value that it was given", 0)
-  end
+  check(offset and is_date(date) and tonumber(hour) <= 23 and tonumber(minute) <= 59 and tonumber(second) <= 59)
   local year, month, day = tonumber(string.sub(date, 1, 4)), tonumber(string.sub(date, 6, 7)), tonumber(string.sub(date, 9))
   local seconds = days_before(year, month, day) * 86400 + tonumber(hour) * 3600 + tonumber(minute) * 60 + tonumber(second) - offset
-  if seconds < -62135596800 or seconds > 253402300799 then
-    error("timestamp overflow", 0)
-  end
+  check(seconds >= -62135596800 and seconds <= 253402300799)
   return {seconds = seconds, nanoseconds = tonumber(string.sub((fraction or "") .. "000000000", 1, 9)), offset = offset}
 end
 

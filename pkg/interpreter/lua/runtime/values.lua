@@ -2,6 +2,14 @@
 --
 -- SPDX-License-Identifier: Apache-2.0
 
+-- check fails unless a condition holds, and names the rule, which the script sets. It returns a value.
+local function check(ok, v)
+  if not ok then
+    error(rule .. ": a value is missing or invalid", 0)
+  end
+  return v
+end
+
 -- null is the value null of an expression. Fields of Karmada's objects never have it.
 local function null() end
 
@@ -9,56 +17,36 @@ local function null() end
 local function none() end
 
 -- is_list reports whether a value is a list. An empty table is both list and object, because Karmada does not distinguish them.
-local function is_list(value)
-  return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
+local function is_list(v)
+  return type(v) == "table" and (v[1] ~= nil or next(v) == nil)
 end
 
 -- is_map reports whether a value is an object.
-local function is_map(value)
-  return type(value) == "table" and value[1] == nil
+local function is_map(v)
+  return type(v) == "table" and v[1] == nil
 end
 
--- child returns the value at a key or position, or nil.
-local function child(value, key)
-  if type(value) ~= "table" then
-    return nil
-  elseif type(key) == "number" then
-    return value[key + 1]
-  elseif value[1] ~= nil then
-    error("there is a list where an object must be", 0)
+-- get returns the value at keys and positions, or the default. It fails if there is a list where an object must be.
+local function get(d, v, k, ...)
+  if k == nil then
+    return v
+  elseif type(v) ~= "table" then
+    return d
+  elseif type(k) == "number" then
+    k = k + 1
+  else
+    check(v[1] == nil)
   end
-  return value[key]
+  if v[k] == nil then
+    return d
+  end
+  return get(d, v[k], ...)
 end
 
--- at returns the value at keys. It fails if there is none.
-local function at(value, ...)
-  for _, key in ipairs({...}) do
-    value = child(value, key)
-    if value == nil then
-      error("there is no " .. key, 0)
-    end
-  end
-  return value
-end
-
--- index returns the value at a computed key or position. It fails if there is none.
-local function index(value, key)
-  local found = child(value, key)
-  if found == nil then
-    error("there is no such key", 0)
-  end
-  return found
-end
-
--- get returns the value at keys and positions, or the default.
-local function get(default, value, ...)
-  for _, key in ipairs({...}) do
-    value = child(value, key)
-    if value == nil then
-      return default
-    end
-  end
-  return value
+-- at returns the value at keys and positions. It fails if there is none.
+local function at(...)
+  local v = get(nil, ...)
+  return check(v ~= nil, v)
 end
 
 -- or_else returns a value, or the result of a function if it is absent.
@@ -71,10 +59,7 @@ end
 
 -- present returns a value, or fails if it is absent.
 local function present(value)
-  if value == none then
-    error("optional.none() dereference", 0)
-  end
-  return value
+  return check(value ~= none, value)
 end
 
 -- non_zero returns a value, or none if it is empty.

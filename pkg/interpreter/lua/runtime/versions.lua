@@ -64,10 +64,7 @@ end
 -- version parses a semantic version, or fails.
 local function version(value)
   local read = read_version(value)
-  if not read then
-    error("semver cannot take the value that it was given", 0)
-  end
-  return read
+  return check(read, read)
 end
 
 -- compare_version_parts is compare for pre-release parts: numbers come before strings.
