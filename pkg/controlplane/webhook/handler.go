@@ -175,7 +175,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange) admissionv1.Admission
 		return h.denied(x, denialOf(ctx, err))
 	}
 	if result.Panic != nil {
-		h.Log.Error(result.Panic, "Recovered from a panic", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
+		h.Log.Error(result.Panic, "A request panicked: this is a bug", "set", x.route.Set, "provider", x.route.label(), "target", result.Target)
 	}
 	h.Metrics.rules(x, result)
 	switch {
@@ -237,7 +237,7 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 	if err, ok := value.(runtime.Error); ok {
 		cause = err
 	}
-	h.Log.Error(cause, "Recovered from a panic", "stack", string(debug.Stack()))
+	h.Log.Error(cause, "A request panicked: this is a bug", "stack", string(debug.Stack()))
 	if x.review == nil {
 		h.Metrics.failure(x, Panicked)
 		http.Error(w, "internal error", http.StatusInternalServerError)

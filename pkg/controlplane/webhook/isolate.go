@@ -314,9 +314,9 @@ type State string
 
 // The states of profiles.
 const (
-	// StateValid: the newest version is served.
+	// StateValid: the newest version is active.
 	StateValid State = "valid"
-	// StateLastGood: the newest version is invalid, and the last valid one is served.
+	// StateLastGood: the newest version is invalid, and the last valid one stays active.
 	StateLastGood State = "last-good"
 	// StateInvalid: the newest version is invalid, and there is no good one.
 	StateInvalid State = "invalid"
@@ -373,6 +373,11 @@ const maxFindings = 3
 
 // reason returns the message for denied objects of an invalid profile.
 func (s *Status) reason() string {
+	return fmt.Sprintf("the profile %s is invalid and has no earlier valid version; fix it: %s", s.name(), s.findings())
+}
+
+// findings returns the first findings in one line, and the number of the others.
+func (s *Status) findings() string {
 	lines := findingLines(s.Err)
 	if len(lines) == 0 {
 		lines = []string{s.Err.Error()}
@@ -380,7 +385,7 @@ func (s *Status) reason() string {
 	if more := len(lines) - maxFindings; more > 0 {
 		lines = append(lines[:maxFindings:maxFindings], fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("the profile %s is invalid, and no earlier version of it can be served: %s", s.name(), strings.Join(lines, "; "))
+	return strings.Join(lines, "; ")
 }
 
 // problems joins the errors of the newest versions, as source.Findings if all are findings.

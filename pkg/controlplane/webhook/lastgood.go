@@ -51,7 +51,7 @@ const (
 
 // LastGood stores the last valid version of each file of profiles in a ConfigMap in the program's namespace, so
 // that it survives restarts. All replicas restore it, and the leader writes it. A version is compiled again
-// before it is served.
+// before it is active.
 type LastGood struct {
 	// Client writes and deletes. Reader lists without a cache.
 	Client client.Client
@@ -84,7 +84,7 @@ func (l *LastGood) Restore(ctx context.Context) error {
 		name := records[i].Annotations[SourceAnnotation]
 		v, err := unpack(&records[i])
 		if err != nil {
-			l.Log.Error(err, "The last valid version of a profile cannot be read, and is not used", "source", name, "configMap", records[i].Name)
+			l.Log.Error(err, "The stored last valid version of a profile cannot be read and is ignored", "source", name, "configMap", records[i].Name)
 			continue
 		}
 		good[name] = v
@@ -101,7 +101,7 @@ func (l *LastGood) Start(ctx context.Context) error {
 			return
 		}
 		if err := l.Sync(ctx); err != nil {
-			l.Log.Error(err, "Keeping the last valid versions of profiles failed")
+			l.Log.Error(err, "Storing the last valid versions of profiles failed; retrying")
 			l.next = time.Now().Add(10 * time.Second)
 		} else {
 			l.next = time.Now().Add(keepInterval)
@@ -162,7 +162,7 @@ func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.Conf
 		return err
 	}
 	if len(data) > maxKeptBytes {
-		l.Log.Error(nil, "The last valid version of a profile cannot be kept for a restart: it is too large", "source", status.Source,
+		l.Log.Error(nil, "The last valid version of a profile is too large to be stored for a restart: use smaller files, or an image of profiles", "source", status.Source,
 			"profile", status.name(), "compressedBytes", len(data), "limit", maxKeptBytes)
 		if current != nil {
 			return client.IgnoreNotFound(l.Client.Delete(ctx, current))

@@ -166,7 +166,7 @@ func TestLastGoodTooLarge(t *testing.T) {
 	r.load(t, a)
 	a.Attachments = map[string][]byte{"noise": noise}
 	r.load(t, a)
-	if got := len(keptVersions(t, c)); got != 0 || !strings.Contains(r.log.String(), "cannot be kept for a restart: it is too large") {
+	if got := len(keptVersions(t, c)); got != 0 || !strings.Contains(r.log.String(), "too large to be stored for a restart") {
 		t.Errorf("want no stored versions and a log entry, got %d versions and the log %s", got, r.log)
 	}
 }

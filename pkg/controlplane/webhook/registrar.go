@@ -111,7 +111,7 @@ func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 	if err := r.reconcileValidation(ctx, bundle, segment, desired.OwnerReferences); err != nil {
 		// Loading a profile also finds its errors, so that the webhooks of control planes do not wait for the
 		// validation.
-		logf.FromContext(ctx).Error(err, "ConfigMaps of profiles are not validated when they are written")
+		logf.FromContext(ctx).Error(err, "Registering the validation of profiles failed: ConfigMaps with profiles are written without validation until a retry succeeds")
 	}
 	return reconcile.Result{RequeueAfter: min(again, r.SyncPeriod)}, nil
 }

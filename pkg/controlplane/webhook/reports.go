@@ -23,7 +23,7 @@ import (
 )
 
 // ConditionAnnotation on the ConfigMap of a profile is a metav1.Condition of type ProfileValid that describes
-// the served version.
+// the active version.
 const ConditionAnnotation = "graft.provider.extensions.gardener.cloud/condition"
 
 // Reports writes the states of profiles to their ConfigMaps: a condition, and an Event for each change. For
@@ -52,7 +52,7 @@ func (r *Reports) Start(ctx context.Context) error {
 		}
 		r.next = time.Now().Add(keepInterval)
 		if err := r.Report(ctx); err != nil {
-			r.Log.Error(err, "Reporting on profiles failed")
+			r.Log.Error(err, "Writing the conditions of profiles failed; retrying")
 			r.next = time.Now().Add(10 * time.Second)
 		}
 		r.reported = statuses
@@ -86,11 +86,11 @@ func (s *Status) condition() metav1.Condition {
 	switch s.State {
 	case StateValid:
 		condition.Status, condition.Reason = metav1.ConditionTrue, "Valid"
-		condition.Message = fmt.Sprintf("profile %s: the version %s is served", s.name(), s.served.digest()[:12])
+		condition.Message = fmt.Sprintf("profile %s: version %s is active", s.name(), s.served.digest()[:12])
 	case StateLastGood:
 		condition.Reason = "LastGood"
-		condition.Message = fmt.Sprintf("profile %s: the newest version is invalid, and the last valid version %s is served: %s",
-			s.name(), s.served.digest()[:12], s.Err)
+		condition.Message = fmt.Sprintf("profile %s: the newest version is invalid; fix it or restore the last valid version %s, which stays active: %s",
+			s.name(), s.served.digest()[:12], s.findings())
 	default:
 		condition.Reason, condition.Message = "Invalid", s.reason()
 	}

@@ -47,7 +47,7 @@ type Versioned interface {
 type Compiler func([]*profile.Document) (Program, error)
 
 // Store holds the active program and replaces it as a whole. An admission uses the same program from its start to its
-// end. An invalid file of profiles does not block the rest: its last valid version is served, or the objects that it
+// end. An invalid file of profiles does not block the rest: its last valid version stays active, or the objects that it
 // claims are denied.
 type Store struct {
 	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
@@ -81,7 +81,7 @@ type Store struct {
 	additional []byte
 }
 
-// selection is the served versions of all files, with the program compiled from them.
+// selection is the active versions of all files, with the program compiled from them.
 type selection struct {
 	units []*unit
 	built
@@ -306,7 +306,7 @@ func (s *Store) logActive(next *activeSet, documents []*profile.Document) {
 	s.metrics.setActive(documents)
 	s.log.Info("Profiles are active", "profiles", profile.Summaries(documents), "webhooks", len(next.routes))
 	if unused := s.parameters.Unused(documents); len(unused) > 0 {
-		s.log.Info("Parameters are set for profiles that are not loaded", "profiles", unused)
+		s.log.Info("Parameters are set for profiles that are not loaded: remove them, or correct the names", "profiles", unused)
 	}
 }
 
