@@ -147,7 +147,7 @@ func drain(ctx context.Context, o *installation.Installation, draining *atomic.B
 		within, end := context.WithTimeout(logf.IntoContext(drained, log), withdrawTimeout)
 		defer end()
 		if err := registrar.Withdraw(within); err != nil {
-			log.Error(err, "Checking whether the installation is being removed failed")
+			log.Error(err, "Removing the registrations during uninstallation failed")
 		}
 		<-ended
 	}()

@@ -85,7 +85,7 @@ func (p *program) reloading() reload.Options {
 	}
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.Metrics.FailedInBackground()
-		log.Error(err, "Background work failed", "owner", owner.String())
+		log.Error(err, "Background work for an allocation failed; it is retried", "owner", owner.String())
 	}
 	return o
 }
@@ -129,7 +129,7 @@ func (p *program) run(ctx context.Context) (err error) {
 // notify reports the program's state to systemd if it asks for it (sd_notify(3)).
 func (p *program) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		p.Log.Error(err, "Notifying systemd failed", "state", state)
+		p.Log.Error(err, "Notifying systemd failed: systemd can consider the service as not started", "state", state)
 	}
 }
 

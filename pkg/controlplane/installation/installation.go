@@ -198,7 +198,7 @@ func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, st
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
 	}
 	if err := lastGood.Restore(ctx); apierrors.IsForbidden(err) {
-		log.Error(err, "The last valid versions of profiles are not stored, because the permission for their ConfigMaps is missing")
+		log.Error(err, "The last valid versions of profiles are not stored: permit the extension to read and write ConfigMaps in its namespace")
 	} else if err != nil {
 		return err
 	}

@@ -181,7 +181,7 @@ func (r *Registrar) log(err error) {
 		r.Log.Info("The registration is correct again")
 	case err != nil && err.Error() != r.problem:
 		r.problem = err.Error()
-		r.Log.Error(err, "Updating the registration failed")
+		r.Log.Error(err, "Updating the registration failed; retrying")
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Server) Close() error { return s.listener.Close() }
 // grace. It fails if it cannot accept connections any more.
 func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	s.log.Info("Listening", "address", s.Address())
-	if err := serving.Serve(ctx, s.server, s.listener, grace, s.log, func(err error) { s.log.Error(err, "No more connections are accepted") }); err != nil {
+	if err := serving.Serve(ctx, s.server, s.listener, grace, s.log, func(err error) { s.log.Error(err, "Accepting connections failed: the program ends") }); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
 	return nil

@@ -63,7 +63,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	}
 	report := func(err error) {
 		p.Metrics.FailedInBackground()
-		d.log.Error(err, "Background work failed")
+		d.log.Error(err, "Background work for Docker failed; it is retried")
 	}
 	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
@@ -102,7 +102,7 @@ func (d *Docker) logKinds(missing map[link.Kind]error) {
 		there = append(there, string(kind))
 	}
 	if len(there) == 0 {
-		d.log.Error(nil, "This machine supports no kind of Docker networks")
+		d.log.Error(nil, "This machine supports no kind of Docker networks: meet the requirements in the entries above, and restart")
 		return
 	}
 	d.log.Info("Supported kinds of Docker networks", "kinds", strings.Join(there, ", "))

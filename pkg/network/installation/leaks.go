@@ -48,7 +48,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		Elsewhere: func(a network.Allocation) bool { return a.Owner.Contract == docker.Contract },
 		Free:      c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
 		Report: l.report, Done: l.metrics.done,
-		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "The search for leaks failed") },
+		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "The search for leaks failed; it is repeated", "after", c.Period.Duration) },
 	}
 	if p.Config.Kubernetes != nil {
 		config, err := kubernetes(p.Config.Kubernetes)
@@ -94,9 +94,9 @@ func (l *Leaks) report(s gc.Suspect) {
 	log := l.log.WithValues("owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool, "addresses", a.Addresses)
 	switch {
 	case s.Reason == gc.Gone && s.First:
-		log.Info("The holder of an allocation no longer exists", "freed", s.Freed)
+		log.Info("An allocation leaked: its holder no longer exists", "freed", s.Freed)
 	case s.Reason == gc.Old && s.First:
-		log.Info("An allocation is old and its holder is unknown", "since", a.Since)
+		log.Info("An allocation is old and its holder is unknown; if it is unused, free it with graft ledger release", "since", a.Since)
 	}
 }
 
@@ -180,12 +180,12 @@ func (l *Leaks) searchCloud(ctx context.Context, name string, lister cloud.Liste
 		if !orphan.Removed {
 			left++
 		}
-		l.log.Info("A binding of a cloud has no allocation", "cloud", name, "id", orphan.ID, "owner", orphan.Owner.String(),
+		l.log.Info("A cloud has a binding without an allocation", "cloud", name, "id", orphan.ID, "owner", orphan.Owner.String(),
 			"addresses", orphan.Addresses, "removed", orphan.Removed)
 	}
 	if err != nil {
 		l.metrics.failures.Inc()
-		l.log.Error(err, "The search for bindings without an allocation failed", "cloud", name)
+		l.log.Error(err, "The search for bindings without an allocation failed; it is repeated", "cloud", name, "after", c.Period.Duration)
 	}
 	if err == nil || len(all) > 0 {
 		l.metrics.orphans.WithLabelValues(name).Set(float64(left))

@@ -62,7 +62,7 @@ func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledg
 		Endpoints: c.Endpoints, Prefix: c.Prefix, TLS: config,
 		Username: os.Getenv("GRAFT_ETCD_USERNAME"), Password: os.Getenv("GRAFT_ETCD_PASSWORD"), // as in graft ledger
 		Lease:  serverLease,
-		Report: func(err error) { log.Error(err, "The connection to etcd was interrupted") },
+		Report: func(err error) { log.Error(err, "The connection to etcd was interrupted; reconnecting") },
 	})
 }
 

@@ -204,10 +204,10 @@ func (p *openAddress) logOpen(log logr.Logger) {
 		return
 	}
 	if p.listener.Addr().Network() == "unix" {
-		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything")
+		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything; restrict its mode")
 		return
 	}
-	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address")
+	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address; configure tls with clientCAFile")
 }
 
 // reloadCertificates loads changed certificates, and reports their expiry.

@@ -47,7 +47,7 @@ func New(ctx context.Context, program, version string, log logr.Logger) (trace.T
 	if err != nil {
 		return nil, nil, fmt.Errorf("sending traces: %w", err)
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Sending traces failed") }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Error(err, "Sending traces failed: check the endpoint of tracing") }))
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))
 	return provider.Tracer(program), func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracingTimeout)

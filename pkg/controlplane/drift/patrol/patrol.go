@@ -67,12 +67,12 @@ func (p *Patrol) search(ctx context.Context) {
 	}
 	if err != nil {
 		p.Metrics.failed()
-		p.Log.Error(err, "The search for drift failed")
+		p.Log.Error(err, "The search for drift failed; it is repeated", "after", p.Interval)
 		return
 	}
 	p.Metrics.found(count, summary, p.Clock.Now())
 	for _, unread := range summary.Unread {
-		p.Log.Error(nil, "A control plane could not be read", "namespace", unread.Namespace, "problem", unread.Problem)
+		p.Log.Error(nil, "A control plane could not be read and is not in the result", "namespace", unread.Namespace, "problem", unread.Problem)
 	}
 	p.Log.Info("Searched for drift", "controlPlanes", summary.ControlPlanes, "objects", summary.Objects, "drifted", summary.Drifted(), "unread", len(summary.Unread))
 }
