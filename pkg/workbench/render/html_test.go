@@ -52,7 +52,7 @@ func example() *render.Page {
 			},
 			{Kind: "Etcd", Name: "etcd-main", Denied: "rule late:\nthere is no such class"},
 		},
-		Rest: []render.NameList{{Heading: "Without rules", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
+		Rest: []render.NameList{{Heading: "Unchanged, without rules", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
 	}
 }
 

@@ -49,7 +49,7 @@ func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 		out.WriteString(text)
 	}
 	if len(omitted) > 0 {
-		fmt.Fprintf(&out, "\nThe comment would be too long with the differences of %s. `-o html` has them all.\n", strings.Join(omitted, ", "))
+		fmt.Fprintf(&out, "\nThe comment would be too long with the differences of %s: see them with `-o html`.\n", strings.Join(omitted, ", "))
 	}
 	for _, note := range s.Notes {
 		fmt.Fprintf(&out, "\n> [!NOTE]\n> %s\n", markdownText(note))
@@ -85,11 +85,11 @@ func markdownTable(out *strings.Builder, changes []*Change) {
 	}
 	switch {
 	case same == len(changes):
-		out.WriteString("Nothing changes.\n")
+		out.WriteString("All objects are unchanged.\n")
 	case same == 1:
-		out.WriteString("\n1 other object is as before.\n")
+		out.WriteString("\n1 other object is unchanged.\n")
 	case same > 1:
-		fmt.Fprintf(out, "\n%d other objects are as before.\n", same)
+		fmt.Fprintf(out, "\n%d other objects are unchanged.\n", same)
 	}
 }
 

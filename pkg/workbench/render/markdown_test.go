@@ -131,7 +131,7 @@ func TestMarkdownLimit(t *testing.T) {
 	if out.Len() > 65536 {
 		t.Errorf("the comment has %d bytes", out.Len())
 	}
-	if want := "too long with the differences of `K n1`, `K n2`."; !strings.Contains(out.String(), want) {
+	if want := "too long with the differences of `K n1`, `K n2`: "; !strings.Contains(out.String(), want) {
 		t.Errorf("the comment does not say %q", want)
 	}
 }

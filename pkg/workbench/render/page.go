@@ -133,7 +133,7 @@ func (s Style) Page(changes ...*Change) *Page {
 		page.Figures = append(page.Figures, figure(n.Denied, "object denied", "objects denied", "bad"))
 	}
 	page.Figures = append(page.Figures, figure(n.Changed, "object changed", "objects changed", "good"),
-		figure(n.Unchanged, "object as it was", "objects as they were", ""))
+		figure(n.Unchanged, "object unchanged", "objects unchanged", ""))
 	if len(s.Notes) > 0 {
 		page.Rest = append(page.Rest, NameList{Heading: "Notes", Names: s.Notes})
 	}
@@ -165,9 +165,9 @@ func addSection(sections []PageSection, added PageSection) []PageSection {
 
 // addName adds an object to the list of those without rules, grouped by snapshot.
 func addName(rest []NameList, c *Change) []NameList {
-	heading := "Without rules"
+	heading := "Unchanged, without rules"
 	if c.ControlPlane != "" {
-		heading = "In " + c.ControlPlane + " without rules"
+		heading = "Unchanged in " + c.ControlPlane + ", without rules"
 	}
 	if last := len(rest) - 1; last < 0 || rest[last].Heading != heading {
 		rest = append(rest, NameList{Heading: heading})
