@@ -201,7 +201,7 @@ func writeNetworkProfile(out *bytes.Buffer, schema *Schema) {
 	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields of DRANET's NetworkConfig. Each may be an expression.\n\n")
 	networkFields(out, schema, config, "")
 	fmt.Fprint(out, "\n## Variables of expressions\n\n")
-	paragraph(out, "Facts of `devices` see only `device`. Clouds see [their own variables](../usage/clouds.md#a-cloud-by-http-requests). "+
+	paragraph(out, "Facts of `devices` see only `device`. Clouds see [their own variables](../usage/clouds.md#http-api). "+
 		"All other expressions see:")
 	writeVariables(out, policy.Variables(), summary)
 	writeObjects(out, "###", policy.Variables(), summary)
