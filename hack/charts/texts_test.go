@@ -41,7 +41,7 @@ func TestTexts(t *testing.T) {
 	if got := strings.Join(want, ""); !strings.Contains(got, "name: gardener-extension-provider-graft-profile-base") || !strings.Contains(got, "reference: "+two) {
 		t.Fatalf("the mapping renders %s", got)
 	}
-	for name, images := range map[string]string{"lines": one + "\n" + two + "\n", "commas": one + ", " + two} {
+	for name, images := range map[string]string{"separated by lines": one + "\n" + two + "\n", "separated by commas": one + ", " + two} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(want, rendered(t, map[string]any{"profiles": string(text), "profileImages": images})); diff != "" {
 				t.Error(diff)

@@ -133,7 +133,7 @@ func TestExtend(t *testing.T) {
 	for name, c := range map[string]struct {
 		env *Environment
 		ok  bool
-	}{"without": {env, false}, "older": {first, false}, "newer": {second, true}} {
+	}{"environment without variables": {env, false}, "environment before the second variable": {first, false}, "environment with both variables": {second, true}} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.env.Template(`${ variables.b + shoot.name }`, source.Position{})
 			if (err == nil) != c.ok {

@@ -52,8 +52,8 @@ func TestCompareCommand(t *testing.T) {
 		out, err string
 	}{
 		{"the same", "two.yaml two.yaml --exit-code", 0, "nothing changes", ""},
-		{"different", "two.yaml three.yaml", 0, "+ --v=3", ""},
-		{"different, with a status", "two.yaml three.yaml --exit-code", 1, "Pod template changes", ""},
+		{"a different flag", "two.yaml three.yaml", 0, "+ --v=3", ""},
+		{"a different flag, with --exit-code", "two.yaml three.yaml --exit-code", 1, "Pod template changes", ""},
 		{"newly denied", "two.yaml denies.yaml", 1, "newly denied", "1 object is newly denied"},
 		{"denied before", "denies.yaml two.yaml", 0, "no longer denied", ""},
 		{"denied by both", "denies.yaml denies.yaml", 0, "denied by both", ""},

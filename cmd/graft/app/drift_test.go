@@ -27,7 +27,7 @@ func TestDriftRefuses(t *testing.T) {
 		"--limit -1":                      "--limit must be 0 or more",
 		"--rbac":                          "no profile: there is no profile.yaml here",
 		"--kubeconfig none -p " + profile: "reading the kubeconfig",
-		"something":                       "no argument",
+		"an-argument":                     "no argument",
 	} {
 		t.Run(arguments, func(t *testing.T) {
 			var out, errors bytes.Buffer

@@ -34,8 +34,8 @@ func TestLint(t *testing.T) {
 		{"a warning", profileWithWarning, nil, 0, "1 warning in 1 document", "", profileWithWarning},
 		{"a warning that counts", profileWithWarning, []string{"--fail-on", "warning"}, 1, "[always-true]", "", profileWithWarning},
 		{"an error", wrong, nil, 1, `unknown operation "evn" (did you mean "env"?) [unknown-operation]`, "", wrong},
-		{"fixed", wrong, []string{"--fix"}, 0, "1 warning in 1 document", "fixed ", profileWithWarning},
-		{"would be fixed", wrong, []string{"--fix", "--dry-run"}, 1, "+    env: {set: {A: a}}", "", wrong},
+		{"an error that is fixed", wrong, []string{"--fix"}, 0, "1 warning in 1 document", "fixed ", profileWithWarning},
+		{"an error that would be fixed", wrong, []string{"--fix", "--dry-run"}, 1, "+    env: {set: {A: a}}", "", wrong},
 		{"no such file", wrong, []string{"nowhere.yaml"}, 2, "", "nowhere.yaml: no such file", wrong},
 		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, json, sarif", wrong},
 		{"no such severity", wrong, []string{"--fail-on", "info"}, 2, "", "--fail-on info: must be one of error, warning", wrong},
@@ -79,7 +79,7 @@ func TestLintExamples(t *testing.T) {
 		t.Fatalf("no examples: %v", err)
 	}
 	for name, arguments := range map[string][]string{
-		"today": today, "all, for the older generation": {examples, "--gardener-version", "1.95", "--fail-on", "warning"},
+		"all, for the current generation": today, "all, for the older generation": {examples, "--gardener-version", "1.95", "--fail-on", "warning"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errors strings.Builder

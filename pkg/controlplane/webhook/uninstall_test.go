@@ -128,7 +128,7 @@ func (unstarted) List(context.Context, client.ObjectList, ...client.ListOption) 
 // TestWithdrawWithoutPermission checks that a leader that loses its permissions during the removal ends without an
 // error at each of its calls, and does not retry.
 func TestWithdrawWithoutPermission(t *testing.T) {
-	for name, allowed := range map[string]int{"all": 0, "the list of installations": 1, "the first deletion": 2, "the second deletion": 3} {
+	for name, allowed := range map[string]int{"every call": 0, "the list of installations": 1, "the first deletion": 2, "the second deletion": 3} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			b.ValidateProfiles = true

@@ -92,7 +92,7 @@ func (u *unreadable) Get(ctx context.Context, key string) ([]byte, error) {
 // TestUndoAfterFailedCompletion fails to mark the bound allocations of a request as complete: all of them are undone.
 func TestUndoAfterFailedCompletion(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
-		t.Run(key, func(t *testing.T) {
+		t.Run("the row of "+key+" cannot be read", func(t *testing.T) {
 			w := newWorld(t)
 			store := &unreadable{Store: w.commits.Store, key: "owner/test/" + key}
 			var err error

@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 			"b/broken.yml:2: not YAML: did not find expected node content",
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
 		}, "left out: b/other-broken.yaml, c/other.yaml (no document of Graft)"},
-		{"named", []string{other, mixed, mixed}, 2, []string{
+		{"files named on the command line", []string{other, mixed, mixed}, 2, []string{
 			`c/mixed.yaml:2:7: kind: Namespace of v1 is not a document of Graft; its kinds are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
 			`c/other.yaml:2:7: kind: Namespace of v1 is not a document of Graft; its kinds are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,

@@ -291,7 +291,7 @@ func TestOneByOne(t *testing.T) {
 // TestUnbindElsewhere checks that a port is released that was attached to another trunk, and that the error says why if
 // that trunk is not visible.
 func TestUnbindElsewhere(t *testing.T) {
-	for name, visible := range map[string]bool{"visible": true, "of another project": false} {
+	for name, visible := range map[string]bool{"a trunk of the project": true, "a trunk of another project": false} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			c := f.open(t)

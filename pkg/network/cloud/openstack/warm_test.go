@@ -177,7 +177,7 @@ func TestWarmServers(t *testing.T) {
 // TestWarmIdle checks that warm ports are deleted when they are not used, also if Neutron fails at first, and those of a
 // deleted node.
 func TestWarmIdle(t *testing.T) {
-	for _, name := range []string{"idle", "node deleted", "failing"} {
+	for _, name := range []string{"unused for a while", "node deleted", "first deletion fails"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			c := f.openWarm(t, 2*time.Second)
@@ -186,7 +186,7 @@ func TestWarmIdle(t *testing.T) {
 			switch name {
 			case "node deleted":
 				f.ports = slices.DeleteFunc(f.ports, func(p *port) bool { return p.ID == "parent" })
-			case "failing":
+			case "first deletion fails":
 				f.fault = once(answer("delete port", 500, "", ""))
 			}
 			f.mutex.Unlock()
