@@ -48,7 +48,10 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		Elsewhere: func(a network.Allocation) bool { return a.Owner.Contract == docker.Contract },
 		Free:      c.Mode == "free", Period: c.Period.Duration, Grace: c.Grace.Duration, Oldest: c.Oldest.Duration,
 		Report: l.report, Done: l.metrics.done,
-		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "The search for leaks failed; it is repeated", "after", c.Period.Duration) },
+		Failed: func(err error) {
+			l.metrics.failures.Inc()
+			l.log.Error(err, "The search for leaks failed; it is repeated", "after", c.Period.Duration)
+		},
 	}
 	if p.Config.Kubernetes != nil {
 		config, err := kubernetes(p.Config.Kubernetes)
