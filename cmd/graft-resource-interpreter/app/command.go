@@ -127,7 +127,7 @@ func (p *program) prepare(ctx context.Context) error {
 	var metrics *server.Metrics
 	options.Retires = p.Config.Registration != nil
 	options.Metrics, options.Log = watch.NewMetrics(p.registry, "interpreter"), p.log.WithName("profiles")
-	options.Changed = func(*reload.InForce) {
+	options.Changed = func(*reload.Active) {
 		if metrics != nil { // metrics is created after the first activation
 			metrics.Forget()
 		}
@@ -241,7 +241,7 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 }
 
 // kinds returns the kinds that this replica registers.
-func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }
+func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.Active().Kinds()) }
 
 // recordCAs records the CAs that callers trust.
 func (p *program) recordCAs(ctx context.Context, bundle []byte) {
@@ -257,7 +257,7 @@ func (p *program) recordCAs(ctx context.Context, bundle []byte) {
 // use them.
 func (p *program) register(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		current, settled := p.reloader.InForce(), true
+		current, settled := p.reloader.Active(), true
 		for _, r := range p.registrars {
 			r.Look(ctx)
 			settled = settled && r.Settled()

@@ -107,7 +107,7 @@ func TestIsolation(t *testing.T) {
 				if diff := cmp.Diff(step.states, states(store)); diff != "" {
 					t.Errorf("step %d: states (-want +got):\n%s", i, diff)
 				}
-				if diff := cmp.Diff(step.inside, inForceValues(store)); diff != "" {
+				if diff := cmp.Diff(step.inside, activeValues(store)); diff != "" {
 					t.Errorf("step %d: active (-want +got):\n%s", i, diff)
 				}
 				for _, provider := range []string{"one", "two"} {
@@ -126,7 +126,7 @@ func states(s *Store) string {
 	return strings.Join(all, ", ")
 }
 
-func inForceValues(s *Store) []string {
+func activeValues(s *Store) []string {
 	var all []string
 	for _, document := range s.current.Load().program.(program) {
 		all = append(all, document.Metadata.Name+"="+document.Parameters["value"].Value)
@@ -173,7 +173,7 @@ func TestUnreadablePathKeepsActiveProfiles(t *testing.T) {
 	if diff := cmp.Diff("/y/b valid, /x/a last-good", states(store)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"a=1", "b=1"}, inForceValues(store)); diff != "" {
+	if diff := cmp.Diff([]string{"a=1", "b=1"}, activeValues(store)); diff != "" {
 		t.Error(diff)
 	}
 }

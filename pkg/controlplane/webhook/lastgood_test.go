@@ -85,13 +85,13 @@ func TestLastGood(t *testing.T) {
 	if diff := cmp.Diff(a.Name+" last-good, "+b.Name+" valid", states(restarted.Store)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"a=1", "b=1"}, inForceValues(restarted.Store)); diff != "" {
+	if diff := cmp.Diff([]string{"a=1", "b=1"}, activeValues(restarted.Store)); diff != "" {
 		t.Error(diff)
 	}
 	restarted.load(t, inConfigMap(valued("a", "one", "2")), b)
 	again := newReplica(t, c, nil)
 	again.load(t, typo(a), b)
-	if diff := cmp.Diff([]string{"a=2", "b=1"}, inForceValues(again.Store)); diff != "" {
+	if diff := cmp.Diff([]string{"a=2", "b=1"}, activeValues(again.Store)); diff != "" {
 		t.Errorf("the version that was fixed is not kept: %s", diff)
 	}
 	again.load(t, b)
@@ -150,7 +150,7 @@ func TestLastGoodParameters(t *testing.T) {
 	if diff := cmp.Diff(a.Name+" last-good", states(restarted.Store)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"a=2"}, inForceValues(restarted.Store)); diff != "" {
+	if diff := cmp.Diff([]string{"a=2"}, activeValues(restarted.Store)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -305,21 +305,21 @@ func (i *Installation) Check(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	inForce, err := reload.Check(options)
+	active, err := reload.Check(options)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(i.checkFiles(), i.checkClusters()); err != nil {
 		return err
 	}
-	for _, warning := range inForce.Warnings {
+	for _, warning := range active.Warnings {
 		fmt.Fprintln(out, warning)
 	}
-	names := make([]string, len(inForce.Documents))
-	for i, d := range inForce.Documents {
+	names := make([]string, len(active.Documents))
+	for i, d := range active.Documents {
 		names[i] = d.Metadata.Name
 	}
-	_, err = fmt.Fprintf(out, "ok: kinds %d; profiles %s\n", len(inForce.Kinds()), strings.Join(names, ", "))
+	_, err = fmt.Fprintf(out, "ok: kinds %d; profiles %s\n", len(active.Kinds()), strings.Join(names, ", "))
 	return err
 }
 

@@ -37,7 +37,7 @@ type Options struct {
 	// Behind has fixed documents that follow those of the files.
 	Behind []*profile.Interpreter
 	// Changed receives each newly activated set. It may be nil.
-	Changed func(*InForce)
+	Changed func(*Active)
 	// Retires keeps previous programs for dropped operations until Forget is called.
 	Retires bool
 	// Metrics is optional.
@@ -45,8 +45,8 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// InForce is an immutable set of active profiles.
-type InForce struct {
+// Active is an immutable set of profiles that are active together.
+type Active struct {
 	*rule.Program
 	// Documents are in the order of evaluation.
 	Documents []*profile.Interpreter
@@ -59,19 +59,19 @@ type InForce struct {
 // Reloader holds the active set and replaces it as a whole. A question sees one set from its begin to its end.
 type Reloader struct {
 	options Options
-	current atomic.Pointer[InForce]
+	current atomic.Pointer[Active]
 	// retired has earlier programs with operations that the current one dropped, newest first.
-	retired atomic.Pointer[[]*InForce]
+	retired atomic.Pointer[[]*Active]
 	// mutex guards changes of current and retired.
 	mutex  sync.Mutex
-	reload *watch.Reloader[*InForce]
+	reload *watch.Reloader[*Active]
 }
 
 func newReloader(o Options) *Reloader {
 	r := &Reloader{options: o}
-	r.reload = &watch.Reloader[*InForce]{
+	r.reload = &watch.Reloader[*Active]{
 		Read:     func(context.Context) ([]source.File, error) { return o.Read() },
-		Compile:  func(_ context.Context, files []source.File) (*InForce, error) { return r.options.compile(files) },
+		Compile:  func(_ context.Context, files []source.File) (*Active, error) { return r.options.compile(files) },
 		Activate: r.activate, Ignored: o.Ignored, Metrics: cmp.Or(o.Metrics, watch.NewMetrics(nil, "interpreter")), Log: o.Log,
 	}
 	return r
@@ -87,7 +87,7 @@ func Open(o Options) (*Reloader, error) {
 }
 
 // Check returns the set that would be active. It fails if the profiles are unreadable or invalid.
-func Check(o Options) (*InForce, error) { return newReloader(o).reload.Check(context.Background()) }
+func Check(o Options) (*Active, error) { return newReloader(o).reload.Check(context.Background()) }
 
 // errNoneLeft keeps the profiles active if the last file vanishes. This is more likely a mistake than the wish
 // to drop all kinds.
@@ -96,14 +96,14 @@ var errNoneLeft = errors.New("no InterpreterProfile is left in the files; the pr
 // errNoProfiles is returned for a server without any profile.
 var errNoProfiles = errors.New("no InterpreterProfile was found")
 
-func (o *Options) compile(files []source.File) (*InForce, error) {
+func (o *Options) compile(files []source.File) (*Active, error) {
 	documents, findings := profile.LoadInterpreters(files...)
 	program, problems := rule.Compile(slices.Concat(documents, o.Behind))
 	findings = append(slices.Clone(findings), problems.Beyond(findings)...)
 	if err := findings.Errors().Err(); err != nil {
 		return nil, err
 	}
-	next := &InForce{Program: program, Documents: slices.Concat(documents, o.Behind), Warnings: append(findings, o.empty(documents)...)}
+	next := &Active{Program: program, Documents: slices.Concat(documents, o.Behind), Warnings: append(findings, o.empty(documents)...)}
 	if len(next.Documents) == 0 {
 		return nil, errNoProfiles
 	}
@@ -129,8 +129,8 @@ func (o *Options) empty(documents []*profile.Interpreter) source.Findings {
 	return warnings
 }
 
-// InForce returns the active set.
-func (r *Reloader) InForce() *InForce { return r.current.Load() }
+// Active returns the active set.
+func (r *Reloader) Active() *Active { return r.current.Load() }
 
 // Interpret answers a question with the active set, or with an earlier one if the operation was dropped.
 func (r *Reloader) Interpret(ctx context.Context, q interpreter.Request) (interpreter.Response, error) {
@@ -149,25 +149,25 @@ func (r *Reloader) Interpret(ctx context.Context, q interpreter.Request) (interp
 func (r *Reloader) Knows(kind interpreter.Kind) bool { return r.current.Load().Knows(kind) }
 
 // Forget drops earlier sets if current is still active, because callers no longer use the dropped operations.
-func (r *Reloader) Forget(current *InForce) {
+func (r *Reloader) Forget(current *Active) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.InForce() == current {
+	if r.Active() == current {
 		r.retired.Store(nil)
 	}
 }
 
 // retire keeps the earlier sets with operations that the next one drops.
-func (r *Reloader) retire(next *InForce) {
+func (r *Reloader) retire(next *Active) {
 	previous := r.current.Load()
 	if previous == nil || !r.options.Retires {
 		return
 	}
-	all := []*InForce{previous}
+	all := []*Active{previous}
 	if retired := r.retired.Load(); retired != nil {
 		all = append(all, *retired...)
 	}
-	all = slices.DeleteFunc(all, func(old *InForce) bool {
+	all = slices.DeleteFunc(all, func(old *Active) bool {
 		return len(interpreter.Filter(old.Kinds(), func(k interpreter.Kind, o interpreter.Operation) bool { return !next.Supports(k, o) })) == 0
 	})
 	r.retired.Store(&all)
@@ -182,9 +182,9 @@ func (r *Reloader) Run(ctx context.Context) {
 func (r *Reloader) Load(ctx context.Context) error { return r.reload.Load(ctx) }
 
 // activate replaces the active set and reports it. It fails if no file has a profile any more.
-func (r *Reloader) activate(_ context.Context, next *InForce) error {
+func (r *Reloader) activate(_ context.Context, next *Active) error {
 	own := len(r.options.Behind)
-	if before := r.InForce(); before != nil && len(next.Documents) == own && len(before.Documents) > own {
+	if before := r.Active(); before != nil && len(next.Documents) == own && len(before.Documents) > own {
 		return errNoneLeft
 	}
 	r.mutex.Lock()

@@ -74,7 +74,7 @@ func TestReload(t *testing.T) {
 	}
 	changed := 0
 	r, err := Open(Options{
-		Read: f.read, Behind: behind, Metrics: watch.NewMetrics(registry, "interpreter"), Log: logr.Discard(), Changed: func(*InForce) { changed++ },
+		Read: f.read, Behind: behind, Metrics: watch.NewMetrics(registry, "interpreter"), Log: logr.Discard(), Changed: func(*Active) { changed++ },
 		Ignored: func() []string { return []string{"other.yaml"} },
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestReload(t *testing.T) {
 	if got := replicas(t, r); got != 1 || !r.Knows(queue) || r.Knows(interpreter.Kind{Group: "acme.com", Version: "v2", Kind: "Queue"}) {
 		t.Errorf("got %d", got)
 	}
-	first := r.InForce().Hash
+	first := r.Active().Hash
 	for _, step := range []struct {
 		about   string
 		texts   [][]byte
@@ -122,8 +122,8 @@ func TestReload(t *testing.T) {
 	}
 	metric(t, registry, attemptsHead+"graft_interpreter_profile_reloads_total{result=\"failure\"} 5\ngraft_interpreter_profile_reloads_total{result=\"success\"} 5\n",
 		"graft_interpreter_profile_reloads_total")
-	if changed != 5 || r.InForce().Hash == first {
-		t.Errorf("want 5 calls of the callback and a new hash, got %d and %s", changed, r.InForce().Hash)
+	if changed != 5 || r.Active().Hash == first {
+		t.Errorf("want 5 calls of the callback and a new hash, got %d and %s", changed, r.Active().Hash)
 	}
 }
 
@@ -163,11 +163,11 @@ func TestEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "/profiles: contains no InterpreterProfile, and so no rules"
-	if got := r.InForce().Warnings; len(got) != 1 || got[0].Error() != want || got[0].Severity != source.Warning || got[0].Rule != source.NoDocument {
+	if got := r.Active().Warnings; len(got) != 1 || got[0].Error() != want || got[0].Severity != source.Warning || got[0].Rule != source.NoDocument {
 		t.Errorf("warnings %v, want %s", got, want)
 	}
 	f.texts = [][]byte{document("one", "1")}
-	if err := r.Load(t.Context()); err != nil || len(r.InForce().Warnings) > 0 || replicas(t, r) != 1 {
-		t.Errorf("with profiles in the folder: want no error and no warnings, got %v, %v", err, r.InForce().Warnings)
+	if err := r.Load(t.Context()); err != nil || len(r.Active().Warnings) > 0 || replicas(t, r) != 1 {
+		t.Errorf("with profiles in the folder: want no error and no warnings, got %v, %v", err, r.Active().Warnings)
 	}
 }
