@@ -24,7 +24,7 @@ import (
 type version struct {
 	file       source.File
 	parameters profile.Parameters
-	// err is the reason why the version cannot be served, or nil.
+	// err is the reason why the version cannot be active, or nil.
 	err error
 }
 
@@ -36,12 +36,12 @@ func (v *version) digest() string {
 	return profile.Digest(source.File{Data: []byte(profile.Digest(v.file)), Attachments: map[string][]byte{"parameters": v.parameters.YAML()}})
 }
 
-// unit is a file, or a key of a ConfigMap, which is served or rejected as a whole.
+// unit is a file, or a key of a ConfigMap, which is active or rejected as a whole.
 type unit struct {
 	source string
-	// newest is the current version, good the last one that was served. They may be equal, and good may be nil.
+	// newest is the current version, good the one that was active last. They may be equal, and good may be nil.
 	newest, good *version
-	// served is the served version, or nil.
+	// served is the active version, or nil.
 	served *version
 }
 
@@ -55,7 +55,7 @@ func (u *unit) best() *version {
 	return nil
 }
 
-// established reports whether the newest version is also the last served version.
+// established reports whether the newest version is also the one that was active last.
 func (u *unit) established() bool { return u.good == u.newest }
 
 // Unreadable has the errors of paths that cannot be read. A reader returns it together with the files of the
@@ -71,7 +71,7 @@ func (u Unreadable) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// units pairs the existing files with the versions that were served last. For an unreadable path, it keeps the
+// units pairs the existing files with the versions that were active last. For an unreadable path, it keeps the
 // previous files at and below it.
 func (s *Store) units(files []source.File) []*unit {
 	var units []*unit
@@ -135,7 +135,7 @@ type built struct {
 	program   Program
 }
 
-// choose selects the served version of each file and compiles them. It stores the error of an invalid version
+// choose selects the active version of each file and compiles them. It stores the error of an invalid version
 // in err. It fails if nothing can be compiled.
 func (s *Store) choose(ctx context.Context, files []source.File) (selection, error) {
 	s.waiting = nil
@@ -170,7 +170,7 @@ func findingsIn(findings source.Findings, file string) source.Findings {
 	return slices.DeleteFunc(slices.Clone(findings), func(f source.Finding) bool { return f.File != file })
 }
 
-// compose returns versions that can be served together: the newest of all units, or else the best of each.
+// compose returns versions that can be active together: the newest of all units, or else the best of each.
 func (s *Store) compose(units []*unit) (built, error) {
 	if next, err := s.serveBest(units); err == nil {
 		return next, nil
@@ -204,7 +204,7 @@ func (s *Store) serveBest(units []*unit) (built, error) {
 	return next, err
 }
 
-// merge selects among versions that are valid alone but conflict. Versions that were served last stay, first
+// merge selects among versions that are valid alone but conflict. Versions that were active last stay, first
 // those that are also the newest. Then each newest version replaces its last valid one if the other versions
 // permit it, in the order of the units.
 func (s *Store) merge(units []*unit) (built, error) {
@@ -251,7 +251,7 @@ func (s *Store) merge(units []*unit) (built, error) {
 	return next, nil
 }
 
-// served returns the versions that are served.
+// served returns the active versions.
 func served(units []*unit) []*version {
 	var versions []*version
 	for _, u := range units {
@@ -318,7 +318,7 @@ const (
 	StateValid State = "valid"
 	// StateLastGood: the newest version is invalid, and the last valid one stays active.
 	StateLastGood State = "last-good"
-	// StateInvalid: the newest version is invalid, and there is no good one.
+	// StateInvalid: the newest version is invalid, and there is no valid one.
 	StateInvalid State = "invalid"
 )
 

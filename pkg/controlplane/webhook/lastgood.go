@@ -111,7 +111,7 @@ func (l *LastGood) Start(ctx context.Context) error {
 	return nil
 }
 
-// Sync writes the served versions, and deletes those of removed files and ConfigMaps. It fails with the errors of all
+// Sync writes the active versions, and deletes those of removed files and ConfigMaps. It fails with the errors of all
 // ConfigMaps that could not be written or deleted.
 func (l *LastGood) Sync(ctx context.Context) error {
 	records, err := l.list(ctx)
