@@ -160,7 +160,7 @@ type Holder struct {
 	Name      string `json:"name,omitempty"`
 	UID       string `json:"uid,omitempty"`
 	Node      string `json:"node,omitempty"`
-	// Device is the device or interface of it that is meant.
+	// Device is the device or interface of the holder that has the allocation.
 	Device string `json:"device,omitempty"`
 	// Aliases lists all names that the caller has used for the device, each with its kind, such as pci/0000:27:00.2.
 	Aliases []string `json:"aliases,omitempty"`
@@ -195,7 +195,7 @@ type Binding struct {
 	Reference json.RawMessage `json:"reference,omitempty"`
 }
 
-// Route leads to a destination by a gateway, or over the link where that is not valid.
+// Route leads to a destination through a gateway, or over the link if the gateway is not valid.
 type Route struct {
 	Destination netip.Prefix `json:"destination"`
 	Gateway     netip.Addr   `json:"gateway,omitzero"`

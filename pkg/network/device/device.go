@@ -30,7 +30,7 @@ type Config struct {
 	Profile string `json:"profile,omitempty"`
 	// Interface is the configuration of the interface itself.
 	Interface Interface `json:"interface"`
-	// Routes are routes by the interface.
+	// Routes are routes through the interface.
 	Routes []Route `json:"routes,omitempty"`
 	// Rules select the routing table for packets.
 	Rules []Rule `json:"rules,omitempty"`
@@ -78,7 +78,7 @@ type VRF struct {
 	Table *int `json:"table,omitempty"`
 }
 
-// Route is a route by the interface.
+// Route is a route through the interface.
 type Route struct {
 	// Destination is a prefix, such as 0.0.0.0/0.
 	Destination string `json:"destination,omitempty"`

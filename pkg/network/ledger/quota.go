@@ -101,7 +101,7 @@ type tally struct {
 
 func newTally() tally { return tally{map[string]int{}, map[string][]byte{}} }
 
-// add counts an allocation, or keeps the row of a quota.
+// add counts an allocation for its quotas, or stores the row of a quota for the comparison.
 func (t tally) add(e Entry) {
 	if e.Allocation != nil {
 		for _, key := range quotaKeysOf(*e.Allocation) {

@@ -248,8 +248,8 @@ func (c *compiler) attribute(p position) (attribute, error) {
 	}
 }
 
-// condition compiles a condition. It returns nil if there is none or it is invalid. It adds a finding for a condition
-// that is always false, because what never applies; and for one that is always true, with the effect does, or with the
+// condition compiles a condition. It returns nil if there is none or it is invalid. It adds an error for a condition
+// that is always false: "<what> never applies"; and a warning for one that is always true: "<what> <does>", or the
 // advice to omit it if does is empty.
 func (c *compiler) condition(env *expression.Environment, t source.Text, p position, what, does string) *expression.Expression {
 	compiled, findings := env.ConditionOf(t, p.Path, example)

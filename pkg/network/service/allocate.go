@@ -88,7 +88,8 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 	return c, nil
 }
 
-// join runs a call in its own time. Calls for the same owners at the same time are one.
+// join runs a call within its own time limit, even if the caller leaves. Concurrent calls for the same owners share one
+// run and its results. It fails like run, or with the error of ctx.
 func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, error) {
 	for {
 		led := false

@@ -232,8 +232,9 @@ func (p *turn) wait(ctx context.Context) error {
 	return nil
 }
 
-// do makes the call when its turn comes. If the cloud requests a pause and the context lasts longer, it is made again
-// after the pause, before all that wait.
+// do makes the call when its turn comes. If the cloud requests a pause that ends before the deadline of ctx, do repeats
+// the call after the pause, ahead of all waiting calls; a release is not repeated. It fails with the error of the call,
+// or with network.ErrUnavailable if its turn did not come in time.
 func (p *turn) do(ctx context.Context, call func() error) error {
 	if p == nil {
 		return call()

@@ -171,7 +171,8 @@ func (r *reconciler) run(ctx context.Context) {
 	group.Wait()
 }
 
-// watchTime ends quarantines, and looks at all unfinished allocations now and then and when the lease of a server has ended.
+// watchTime ends quarantines at each tick. It scans all unfinished allocations at its start, after each round, and when
+// lookAgain reports that the lease of another server has ended.
 func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 	ticker := r.options.Clock.NewTicker(tick)
 	defer ticker.Stop()

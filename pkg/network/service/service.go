@@ -233,8 +233,8 @@ func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network
 	return s.ledger.Owned(ctx, beginning)
 }
 
-// Next returns a free address for a caller that makes an owner out of it; see ledger.Ledger.Next. It fails with
-// network.ErrExhausted if none is free.
+// Next returns a free address for a caller that derives the key of the owner from it; see ledger.Ledger.Next. It fails
+// with network.ErrExhausted if none is free.
 func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, attempt int) (netip.Addr, error) {
 	address, err := s.ledger.Next(ctx, pool, within, attempt)
 	return address, s.noteExhausted(err)
@@ -282,7 +282,7 @@ func (s *Service) markReleasing(a *network.Allocation) {
 	a.State, a.Worker = network.Releasing, s.ledger.Server()
 }
 
-// Exhaustion is a pool that had nothing left of a kind.
+// Exhaustion names a pool, and the kind of resource that it had none left of.
 type Exhaustion struct {
 	Pool     string
 	Resource network.Kind

@@ -108,8 +108,8 @@ func (n neutron) checkNIC(ctx context.Context, mac string, create bool) Result {
 	return result
 }
 
-// checkQuotas compares the used ports and trunks with the quotas of the project. Clouds without the extension for
-// details of quotas do not tell them.
+// checkQuotas compares the used ports and trunks with the quotas of the project. It compares nothing
+// if the cloud lacks the extension for details of quotas.
 func (n neutron) checkQuotas(ctx context.Context, withTrunks bool) []Result {
 	var project *tokens.Project
 	if token, ok := n.client.ProviderClient.GetAuthResult().(tokens.CreateResult); ok {

@@ -45,7 +45,7 @@ var kinds = map[string]kind{
 
 // Options configure a census.
 type Options struct {
-	// Config leads to the cluster.
+	// Config is the client configuration for the cluster.
 	Config *rest.Config
 	// Node restricts Pods to those of one node; empty: all.
 	Node  string

@@ -166,14 +166,14 @@ func (r *reader) end(expected Summary) error {
 	return errors.New("there is more text after the end")
 }
 
-// contents is an archive that was read to its end: its rows, and those that are there twice.
+// contents has the rows of an archive that was read to its end, and those that occur twice.
 type contents struct {
 	Summary
 	rows    []ledger.Change
 	doubles []double
 }
 
-// double is a row of two lines.
+// double is a row that two lines contain.
 type double struct {
 	key         string
 	line, first int

@@ -58,7 +58,7 @@ type Options struct {
 	Report func(error)
 }
 
-// Store is a part of etcd.
+// Store keeps the rows of a ledger under a prefix in etcd. It is safe for concurrent use.
 type Store struct {
 	client  *clientv3.Client
 	options Options
@@ -68,14 +68,14 @@ type Store struct {
 	// session is the lease of this process.
 	session session
 
-	// mutex guards closed; calls are those that are under way.
+	// mutex guards closed; calls counts the calls in progress.
 	mutex  sync.Mutex
 	closed bool
 	calls  sync.WaitGroup
 	// life ends when the store is closed, and with it the background work.
 	life context.Context
 	end  context.CancelFunc
-	// tending reports that members that hang are looked after.
+	// tending is true while watchMembers runs.
 	tending atomic.Bool
 }
 

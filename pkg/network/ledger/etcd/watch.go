@@ -58,7 +58,7 @@ func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 	}
 }
 
-// run watches until something breaks it off.
+// run watches until an error ends it, and returns that error.
 func (w *watch) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
