@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	networkcloud "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -77,7 +78,11 @@ func checkClouds(ctx context.Context, s *Streams, paths []string, cloud, nic str
 	if len(specs) == 0 {
 		return errors.New("the profiles declare no such cloud of the kind openstack")
 	}
-	clouds, findings := catalog.New(specs, catalog.Options{})
+	clouds := map[string]networkcloud.Cloud{}
+	for name, spec := range specs {
+		made, problems := catalog.New(spec, catalog.Options{})
+		clouds[name], findings = made, append(findings, problems...)
+	}
 	if err := findings.Errors().Err(); err != nil {
 		return err
 	}

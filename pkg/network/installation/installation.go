@@ -69,9 +69,7 @@ func (o *Installation) Reloading() reload.Options {
 	return reload.Options{
 		Read: files.Read, Ignored: files.Ignored,
 		Node: o.Config.Node, EachNode: o.EachNode, Shared: o.Config.Ledger.Etcd != nil,
-		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
-			return catalog.New(specs, machine)
-		},
+		Cloud:   func(spec policy.CloudSpec) (cloud.Cloud, source.Findings) { return catalog.New(spec, machine) },
 		Settle:  catalog.Settle,
 		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64, Disconnected: serving.CallerGone}, Log: logr.Discard(),
 	}

@@ -81,13 +81,13 @@ func (d *draft) makeClouds(o *Options, active *draft) error {
 			d.clouds[name] = old
 			continue
 		}
-		made, findings := o.Clouds(map[string]policy.CloudSpec{name: spec})
+		made, findings := o.Cloud(spec)
 		if _, has := d.policy.Clouds[name]; has {
 			problems = append(problems, findings.Errors()...)
 		}
 		d.warnings = append(d.warnings, findings...)
-		if made[name] != nil {
-			d.clouds[name] = service.Cloud{Cloud: made[name], Limiter: o.limiter(name, spec, old.Limiter), Settle: o.Settle(spec)}
+		if made != nil {
+			d.clouds[name] = service.Cloud{Cloud: made, Limiter: o.limiter(name, spec, old.Limiter), Settle: o.Settle(spec)}
 		}
 	}
 	return problems.Err()

@@ -18,12 +18,12 @@ import (
 // active profiles stay.
 func TestPanicWhileLoading(t *testing.T) {
 	w := newWorld(t)
-	clouds := w.options.Clouds
-	w.options.Clouds = func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
+	create := w.options.Cloud
+	w.options.Cloud = func(spec policy.CloudSpec) (cloud.Cloud, source.Findings) {
 		if strings.Contains(w.text, "panic") {
 			panic(w.text)
 		}
-		return clouds(specs)
+		return create(spec)
 	}
 	const told = "acme.yaml: loading panicked, which is a bug: a value of the type string"
 	w.text = pool("10.0.0.1-10.0.0.4", "") + "clouds: {c: {http: {url: 'https://panic'}}}\n"

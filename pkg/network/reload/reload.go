@@ -42,8 +42,8 @@ type Options struct {
 	EachNode bool
 	// Shared reports that several servers share the ledger.
 	Shared bool
-	// Clouds makes clouds as they are declared.
-	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
+	// Cloud makes a declared cloud; it returns nil if a finding is an error.
+	Cloud func(policy.CloudSpec) (cloud.Cloud, source.Findings)
 	// Settle returns the time after the start of a cloud's call in which it may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
 	// Service has the options of the service; its clock is also the clock of the limiters.

@@ -64,17 +64,13 @@ func newWorld(t *testing.T) *world {
 		Read: func() ([]source.File, error) {
 			return []source.File{{Name: "acme.yaml", Data: []byte(w.text)}}, w.missing
 		},
-		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
-			clouds, findings := map[string]cloud.Cloud{}, source.Findings(nil)
-			for name := range specs {
-				w.made = append(w.made, name)
-				if w.broken[name] {
-					findings = append(findings, source.Finding{Message: "no certificate"})
-					continue
-				}
-				clouds[name] = nothing{w, name}
+		Cloud: func(spec policy.CloudSpec) (cloud.Cloud, source.Findings) {
+			name := strings.TrimPrefix(spec.Path, "clouds.")
+			w.made = append(w.made, name)
+			if w.broken[name] {
+				return nil, source.Findings{{Message: "no certificate"}}
 			}
-			return clouds, findings
+			return nothing{w, name}, nil
 		},
 		Settle:  func(policy.CloudSpec) time.Duration { return 0 },
 		Service: service.Options{Clock: w.clock},

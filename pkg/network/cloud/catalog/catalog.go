@@ -45,24 +45,20 @@ func Check(specs map[string]policy.CloudSpec) source.Findings {
 	return all
 }
 
-// New creates all declared clouds. It omits those with errors in the findings; warnings name missing parts of the
-// machine. A pool without a cloud is handled by service.Pool: no cloud is called, and nothing is configured outside of
-// the machine.
-func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, source.Findings) {
+// New creates a declared cloud. It returns nil if a finding is an error; warnings name missing parts of the machine. A
+// pool without a cloud is handled by service.Pool: no cloud is called, and nothing is configured outside of the machine.
+func New(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
 	o.CNIConfigurations = cmp.Or(o.CNIConfigurations, "/etc/cni/net.d")
 	o.CNIPlugins = cmp.Or(o.CNIPlugins, "/opt/cni/bin")
-	clouds, all := map[string]cloud.Cloud{}, source.Findings(nil)
-	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		create, findings := compile(specs[name])
-		if all = append(all, findings...); create == nil || len(findings.Errors()) > 0 {
-			continue
-		}
-		made, problems := create(o)
-		if all = append(all, problems...); len(problems.Errors()) == 0 {
-			clouds[name] = made
-		}
+	create, findings := compile(spec)
+	if create == nil || len(findings.Errors()) > 0 {
+		return nil, findings
 	}
-	return clouds, all
+	made, problems := create(o)
+	if findings = append(findings, problems...); len(problems.Errors()) > 0 {
+		return nil, findings
+	}
+	return made, findings
 }
 
 func timeout(spec policy.CloudSpec) time.Duration {
