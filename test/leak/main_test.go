@@ -118,6 +118,7 @@ func newWorld(in *landscape.Landscape, version string, free bool) *world {
 	w.found = gc.New(gc.Options{
 		Ledger: w.ledger(), Release: w.service.ReleaseSince, Census: census, Clock: w.clock,
 		Free: free, Period: period, Grace: grace, Share: 100,
+		Elsewhere: func(network.Allocation) bool { return false }, Done: func(gc.Summary) {},
 		Report: func(s gc.Suspect) {
 			if s.Freed {
 				w.freed++

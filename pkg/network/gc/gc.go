@@ -96,7 +96,7 @@ type Options struct {
 	// Census is nil if holders cannot be queried: then nothing is released.
 	Census Census
 	Clock  clock.WithTicker
-	// Elsewhere reports whether another server manages an allocation, so that it is ignored; nil means none.
+	// Elsewhere reports whether another server manages an allocation, so that it is ignored.
 	Elsewhere func(network.Allocation) bool
 	// Free releases leaked allocations. Otherwise they are only reported.
 	Free bool
@@ -108,7 +108,7 @@ type Options struct {
 	// more have leaked, a mistake is likely, such as the kubeconfig of another cluster: they are only reported, and
 	// Sweep releases them on request.
 	Share int
-	// Report receives the suspects of each search, Done each completed search, and Failed errors. Each may be nil.
+	// Report receives the suspects of each search, Done each completed search, and Failed errors.
 	Report func(Suspect)
 	Done   func(Summary)
 	Failed func(error)
@@ -137,18 +137,6 @@ type mark struct {
 // New returns a reconciler.
 func New(o Options) *Reconciler {
 	o.Period, o.Grace, o.Share = cmp.Or(o.Period, 5*time.Minute), cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Share, 50)
-	if o.Elsewhere == nil {
-		o.Elsewhere = func(network.Allocation) bool { return false }
-	}
-	if o.Report == nil {
-		o.Report = func(Suspect) {}
-	}
-	if o.Done == nil {
-		o.Done = func(Summary) {}
-	}
-	if o.Failed == nil {
-		o.Failed = func(error) {}
-	}
 	return &Reconciler{options: o, marks: map[network.Owner]mark{}}
 }
 

@@ -128,6 +128,9 @@ func (w *world) reconciler(o gc.Options) *gc.Reconciler {
 		w.reported = append(w.reported, fmt.Sprintf("%s %s first=%v freed=%v", s.Allocation.Owner.Key, s.Reason, s.First, s.Freed))
 	}
 	o.Done = func(s gc.Summary) { w.done = s }
+	if o.Elsewhere == nil {
+		o.Elsewhere = nowhere
+	}
 	o.Failed = func(err error) { w.failed = append(w.failed, err.Error()) }
 	return gc.New(o)
 }
@@ -287,14 +290,20 @@ func TestSnapshotWithoutHoldersFreesNothing(t *testing.T) {
 	}
 }
 
+// nowhere says that no other server manages an allocation.
+func nowhere(network.Allocation) bool { return false }
+
 // TestWithoutClusterReportsByAge reports by age, and frees nothing.
 func TestWithoutClusterReportsByAge(t *testing.T) {
 	w := newWorld(t)
 	w.hold("young", "Pod:x/p:1", time.Hour)
 	w.hold("old", "Pod:x/p:2", 48*time.Hour)
-	r := gc.New(gc.Options{Ledger: w, Clock: w.clock, Free: true, Oldest: 24 * time.Hour, Report: func(s gc.Suspect) {
-		w.reported = append(w.reported, s.Allocation.Owner.Key+" "+string(s.Reason))
-	}})
+	r := gc.New(gc.Options{
+		Ledger: w, Clock: w.clock, Free: true, Oldest: 24 * time.Hour, Elsewhere: nowhere, Done: func(gc.Summary) {},
+		Report: func(s gc.Suspect) {
+			w.reported = append(w.reported, s.Allocation.Owner.Key+" "+string(s.Reason))
+		},
+	})
 	w.want("suspects", "old old", w.pass(r))
 	w.clock.Step(time.Hour)
 	w.want("suspects", "old old", w.pass(r))
@@ -305,7 +314,10 @@ func TestPassesRunUntilTheEnd(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
 	passes := make(chan gc.Summary)
-	r := gc.New(gc.Options{Ledger: w, Release: w.release, Census: w, Clock: w.clock, Free: true, Done: func(s gc.Summary) { passes <- s }})
+	r := gc.New(gc.Options{
+		Ledger: w, Release: w.release, Census: w, Clock: w.clock, Free: true, Elsewhere: nowhere,
+		Report: func(gc.Suspect) {}, Done: func(s gc.Summary) { passes <- s },
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.Run(ctx) }()
