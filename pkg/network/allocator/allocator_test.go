@@ -126,7 +126,7 @@ func TestIndex(t *testing.T) {
 }
 
 func TestVLANs(t *testing.T) {
-	v := &allocator.VLANs{}
+	v := allocator.NewVLANs()
 	var got []uint16
 	for range 3 {
 		id, _ := v.Choose(100, 102)
@@ -268,7 +268,7 @@ func TestChooseBeyondAPage(t *testing.T) {
 
 // TestTakenVLANs compares the count with a count of single VLANs.
 func TestTakenVLANs(t *testing.T) {
-	var v allocator.VLANs
+	v := allocator.NewVLANs()
 	taken := []uint16{1, 63, 64, 65, 127, 128, 2000, 4094}
 	for _, id := range taken {
 		v.Take(id)

@@ -19,23 +19,53 @@ import (
 	"go4.org/netipx"
 )
 
-// Index records the used addresses of a subnet. A million consecutive addresses take a few kilobytes.
-type Index struct {
-	space *Space
-	// free holds positions; others holds taken addresses without a position, which were requested by address. It stores
-	// the free positions because the bitmap reliably finds only the next contained value (roaring v2.30, beyond
-	// 65,536).
-	free   *roaring.Bitmap
-	others map[netip.Addr]struct{}
+// positions records which numbers are free. It stores the free ones because the bitmap reliably finds only the next
+// contained value (roaring v2.30, beyond 65,536).
+type positions struct {
+	free *roaring.Bitmap
 	// next is where the search for a free position begins.
 	next uint32
 }
 
+// newPositions returns the positions from first to end (excluded), all free.
+func newPositions(first, end uint64) positions {
+	free := roaring.New()
+	free.AddRange(first, end)
+	return positions{free: free}
+}
+
+// find returns the next free position from low to high, inclusively, and moves the start of the next search behind it.
+func (p *positions) find(low, high uint32) (uint32, bool) {
+	position := int64(-1)
+	if p.next >= low {
+		position = p.free.NextValue(p.next)
+	}
+	if position < 0 || position > int64(high) {
+		position = p.free.NextValue(low)
+	}
+	if position < 0 || position > int64(high) {
+		return 0, false
+	}
+	p.next = uint32(position) + 1 // after the last range it is 0
+	return uint32(position), true
+}
+
+// jump moves the start of the next search between low and high to a place that seed determines.
+func (p *positions) jump(low, high uint32, seed uint64) {
+	p.next = low + uint32(seed%(uint64(high-low)+1))
+}
+
+// Index records the used addresses of a subnet. A million consecutive addresses take a few kilobytes.
+type Index struct {
+	positions
+	space *Space
+	// others holds taken addresses without a position, which were requested by address.
+	others map[netip.Addr]struct{}
+}
+
 // NewIndex returns an index with all addresses free.
 func NewIndex(space *Space) *Index {
-	free := roaring.New()
-	free.AddRange(0, space.size)
-	return &Index{space: space, free: free, others: map[netip.Addr]struct{}{}}
+	return &Index{positions: newPositions(0, space.size), space: space, others: map[netip.Addr]struct{}{}}
 }
 
 // Take marks an address as used. It returns false if it is used already.
@@ -91,22 +121,6 @@ func (x *Index) Next(first, last netip.Addr) (netip.Addr, bool) {
 	return x.space.Address(position), true
 }
 
-// find returns the next free position from low to high, inclusively, and moves the start of the next search behind it.
-func (x *Index) find(low, high uint32) (uint32, bool) {
-	position := int64(-1)
-	if x.next >= low {
-		position = x.free.NextValue(x.next)
-	}
-	if position < 0 || position > int64(high) {
-		position = x.free.NextValue(low)
-	}
-	if position < 0 || position > int64(high) {
-		return 0, false
-	}
-	x.next = uint32(position) + 1 // after the last range it is 0
-	return uint32(position), true
-}
-
 // Gives reports whether Next can return an address from first to last.
 func (x *Index) Gives(first, last netip.Addr) bool {
 	_, _, ok := x.space.Between(first, last)
@@ -116,7 +130,7 @@ func (x *Index) Gives(first, last netip.Addr) bool {
 // Jump moves the start of the next search between first and last to a place that seed determines.
 func (x *Index) Jump(first, last netip.Addr, seed uint64) {
 	if low, high, ok := x.space.Between(first, last); ok {
-		x.next = low + uint32(seed%(uint64(high-low)+1))
+		x.jump(low, high, seed)
 	}
 }
 

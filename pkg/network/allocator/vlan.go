@@ -19,24 +19,18 @@ const (
 )
 
 // VLANs records the used VLANs of one trunk.
-type VLANs struct {
-	taken [LastVLAN + 1]bool
-	next  uint16
-}
+type VLANs struct{ positions }
+
+// NewVLANs returns a trunk with all VLANs free.
+func NewVLANs() *VLANs { return &VLANs{newPositions(FirstVLAN, LastVLAN+1)} }
 
 // Take marks a VLAN as used. It returns false if it is used already or outside of the range.
-func (v *VLANs) Take(id uint16) bool {
-	if id < FirstVLAN || id > LastVLAN || v.taken[id] {
-		return false
-	}
-	v.taken[id] = true
-	return true
-}
+func (v *VLANs) Take(id uint16) bool { return v.free.CheckedRemove(uint32(id)) }
 
 // Free marks a VLAN as free.
 func (v *VLANs) Free(id uint16) {
-	if id <= LastVLAN {
-		v.taken[id] = false
+	if id >= FirstVLAN && id <= LastVLAN {
+		v.free.Add(uint32(id))
 	}
 }
 
@@ -45,34 +39,17 @@ func (v *VLANs) Len() int { return v.Taken(FirstVLAN, LastVLAN) }
 
 // Taken returns the number of taken VLANs from first to last.
 func (v *VLANs) Taken(first, last uint16) int {
-	count := 0
-	for id := max(first, FirstVLAN); id <= min(last, LastVLAN); id++ {
-		if v.taken[id] {
-			count++
-		}
+	if first, last = max(first, FirstVLAN), min(last, LastVLAN); first > last {
+		return 0
 	}
-	return count
+	return int(last-first) + 1 - int(v.free.Rank(uint32(last))-v.free.Rank(uint32(first)-1))
 }
 
 // Choose marks the next free VLAN from first to last, after the last chosen one, as used and returns it. It returns
 // false if none is free.
 func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
-	first, last = max(first, FirstVLAN), min(last, LastVLAN)
-	if first > last {
-		return 0, false
-	}
-	begin := v.next
-	if begin < first || begin > last {
-		begin = first
-	}
-	for i := range last - first + 1 {
-		id := first + (begin-first+i)%(last-first+1)
-		if v.Take(id) {
-			v.next = id + 1
-			return id, true
-		}
-	}
-	return 0, false
+	id, ok := v.find(uint32(first), uint32(last))
+	return uint16(id), ok && v.Take(uint16(id))
 }
 
 // Continue continues the search for a free VLAN where that of another set was.
@@ -81,7 +58,7 @@ func (v *VLANs) Continue(from *VLANs) { v.next = from.next }
 // Jump moves the start of the next choice between first and last to a place that seed determines.
 func (v *VLANs) Jump(first, last uint16, seed uint64) {
 	if first, last = max(first, FirstVLAN), min(last, LastVLAN); first <= last {
-		v.next = first + uint16(seed%uint64(last-first+1))
+		v.jump(uint32(first), uint32(last), seed)
 	}
 }
 

@@ -177,7 +177,7 @@ func (h *hints) markAddress(name string, address netip.Addr, used bool) {
 
 func (h *hints) trunk(t network.Trunk) *allocator.VLANs {
 	if h.vlans[t] == nil {
-		h.vlans[t] = &allocator.VLANs{}
+		h.vlans[t] = allocator.NewVLANs()
 	}
 	return h.vlans[t]
 }
