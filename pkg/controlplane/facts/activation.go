@@ -14,39 +14,21 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// cel creates the CEL values at the first call.
-func (f *Facts) cel() *celValues {
-	f.once.Do(func() {
-		f.values.namespace = namespaceType.value(f.Namespace)
-		if s := f.Shoot; s != nil {
-			pools := s.Spec.Provider.Workers
-			workers, named := make([]ref.Val, len(pools)), make(map[string]ref.Val, len(pools))
-			for i := range pools {
-				workers[i] = workerType.value(workerOf{&pools[i], s, i})
-				named[pools[i].Name] = workers[i]
-			}
-			f.values.shoot, f.values.workers = shootType.value(shootOf{s, workers}), named
-		}
-		f.values.seed = sync.OnceValue(func() ref.Val { return partValue(f.Seed, seedType.value) })
-		f.values.cloudProfile = sync.OnceValue(func() ref.Val { return partValue(f.CloudProfile, cloudProfileType.value) })
-		if f.Garden != nil {
-			f.values.garden = gardenType.value(f.Garden)
-		}
-	})
-	return &f.values
+// value returns the value of a part, or nil if it is unknown. The engine decodes parts before it evaluates expressions, so
+// that expressions need not handle decoding errors.
+func (p *Part) value() ref.Val {
+	r, err := p.get()
+	if err != nil {
+		return types.WrapErr(expression.Failure("the resource cannot be decoded"))
+	}
+	return r.variable()
 }
 
-// partValue returns the value of a part, or nil if it is unknown. The engine decodes parts before it evaluates
-// expressions, so that expressions need not handle decoding errors.
-func partValue[T any](p *Part[T], value func(*T) ref.Val) ref.Val {
-	switch resource, err := p.Get(); {
-	case err != nil:
-		return types.WrapErr(expression.Failure("the resource cannot be decoded"))
-	case resource == nil:
+func (r *resource) variable() ref.Val {
+	if r == nil {
 		return nil
-	default:
-		return value(resource)
 	}
+	return r.value
 }
 
 // Object is the object that is being admitted.
@@ -61,7 +43,7 @@ type Object struct {
 // Activation binds the variables to the facts for one object. The operation is CREATE or UPDATE. Unknown facts are not
 // bound: an expression that uses them fails. An activation with this one as its parent can add variables.
 func (f *Facts) Activation(object Object, operation string) interpreter.Activation {
-	a := &activation{values: f.cel(), operation: types.String(operation)}
+	a := &activation{facts: f, operation: types.String(operation)}
 	a.fields.Object = object
 	return a
 }
@@ -71,7 +53,7 @@ func (f *Facts) Activation(object Object, operation string) interpreter.Activati
 const LabelWorkerPool = "worker.gardener.cloud/pool"
 
 type activation struct {
-	values    *celValues
+	facts     *Facts
 	operation ref.Val
 	fields    objectFields
 }
@@ -81,17 +63,19 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	var value ref.Val
 	switch name {
 	case "shoot":
-		value = a.values.shoot
+		value = a.facts.shoot.variable()
 	case "seed":
-		value = a.values.seed()
+		value = a.facts.seed.value()
 	case "cloudProfile":
-		value = a.values.cloudProfile()
+		value = a.facts.cloudProfile.value()
 	case "namespaceObject":
-		value = a.values.namespace
+		value = a.facts.Namespace.value()
 	case "garden":
-		value = a.values.garden
+		value = a.facts.garden.variable()
 	case "pool":
-		value = a.values.workers[a.fields.Labels[LabelWorkerPool]]
+		if pool := a.facts.Pool(a.fields.Labels[LabelWorkerPool]); pool != nil {
+			value = pool.value
+		}
 	case "operation":
 		value = a.operation
 	case "object":

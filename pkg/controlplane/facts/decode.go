@@ -5,16 +5,16 @@
 package facts
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
+	"github.com/google/cel-go/common/types/ref"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
 // The versions that Graft reads. Gardener writes a Cluster's resources in v1beta1 (pkg/extensions/cluster.go,
@@ -25,121 +25,141 @@ const (
 	gardenVersion  = "operator.gardener.cloud/v1alpha1"
 )
 
+// resource is a decoded resource as a variable.
+type resource struct {
+	value ref.Val
+	// version is the version of Kubernetes, or an empty string if it is unknown.
+	version string
+	// pools are the worker pools of a shoot by name.
+	pools map[string]*Pool
+}
+
+// Pool is a worker pool.
+type Pool struct {
+	// Kubernetes is the version of the kubelets. Architecture is amd64 or arm64.
+	Kubernetes, Architecture string
+
+	value ref.Val
+}
+
 // FromCluster decodes a Cluster. The namespace has its name, but no labels: see WithNamespace. It fails with
 // ErrUndecodable for another kind, or an unreadable Shoot; other parts are decoded at their first use.
 func FromCluster(raw []byte) (*Facts, error) {
-	cluster, err := decodeAs[struct {
-		Resource
-
-		Spec struct {
+	var cluster struct {
+		APIVersion string    `json:"apiVersion"`
+		Kind       string    `json:"kind"`
+		Metadata   Namespace `json:"metadata"`
+		Spec       struct {
 			CloudProfile json.RawMessage `json:"cloudProfile"`
 			Seed         json.RawMessage `json:"seed"`
 			Shoot        json.RawMessage `json:"shoot"`
 		} `json:"spec"`
-	}](raw, clusterVersion, "Cluster")
+	}
+	err := decode(raw, &cluster)
+	if err == nil {
+		err = checkKind(cluster.APIVersion, cluster.Kind, clusterVersion, "Cluster")
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decoding the Cluster: %w", err)
 	}
 	return FromClusterObjects(cluster.Metadata.Name, cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot)
 }
 
-// FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot immediately, the rest on first
-// use. Empty and null resources are unknown. It keeps the bytes, which must not change afterwards. It fails for an
-// invalid Shoot; an invalid CloudProfile or Seed fails on use.
+// FromClusterObjects decodes the raw resources of the Cluster with this name as FromParts does.
 func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, error) {
-	decoded, err := DecodeShoot(shoot)
-	if err != nil {
-		return nil, fmt.Errorf("decoding the Cluster %s: %w", name, err)
-	}
-	return &Facts{
-		Namespace: Namespace{Name: name}, Shoot: decoded, CloudProfile: lazily(cloudProfile, DecodeCloudProfile), Seed: lazily(seed, DecodeSeed),
-	}, nil
+	return FromParts(name, CloudProfile(cloudProfile), Seed(seed), shoot)
 }
 
-// lazily returns the part that decode returns for these bytes, or nil without a resource.
-func lazily[T any](raw []byte, decode func([]byte) (*T, error)) *Part[T] {
-	if absent(raw) {
-		return nil
+// FromParts decodes the Shoot of the Cluster with this name. An empty or null Shoot is unknown. It keeps the bytes, which
+// must not change afterwards. It fails for an invalid Shoot; an invalid CloudProfile or Seed fails on use.
+func FromParts(name string, cloudProfile, seed *Part, shoot []byte) (*Facts, error) {
+	f := &Facts{Namespace: Namespace{Name: name}, cloudProfile: cloudProfile, seed: seed}
+	if absent(shoot) {
+		return f, nil
 	}
-	return Lazy(func() (*T, error) { return decode(raw) })
+	var err error
+	if f.shoot, err = shootType.read(shoot, coreVersion, "Shoot", shootVersion); err != nil {
+		return nil, fmt.Errorf("decoding the Cluster %s: %w", name, err)
+	}
+	return f, nil
 }
 
 // FromGarden decodes a Garden into the facts of the namespace "garden". It fails for another kind, or an invalid
 // Kubernetes version.
 func FromGarden(raw []byte) (*Facts, error) {
-	g, err := decodeAs[Garden](raw, gardenVersion, "Garden")
+	garden, err := gardenType.read(raw, gardenVersion, "Garden", gardenVersionPath)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVersion(g.Spec.VirtualCluster.Kubernetes.Version); err != nil {
-		return nil, fmt.Errorf("decoding the Garden: spec.virtualCluster.kubernetes.version: %w", err)
-	}
-	return &Facts{Namespace: Namespace{Name: target.GardenNamespace}, Garden: g}, nil
+	return &Facts{Namespace: Namespace{Name: target.GardenNamespace}, garden: garden}, nil
 }
 
 // DecodeNamespace decodes a Namespace. It fails if it is not an object.
 func DecodeNamespace(raw []byte) (Namespace, error) {
-	var r Resource
+	var r struct {
+		Metadata Namespace `json:"metadata"`
+	}
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return Namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
 	}
 	return r.Metadata, nil
 }
 
-// DecodeShoot decodes a Shoot and sets its defaults. It returns nil for empty bytes or null. The bytes must not change
-// afterwards. It fails for another kind, or an invalid Kubernetes version.
-func DecodeShoot(raw []byte) (*Shoot, error) {
+// Part is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil Part
+// is an unknown one.
+type Part struct{ decode func() (*resource, error) }
+
+// Seed returns the part for a Seed, or nil for empty bytes or null. The bytes must not change afterwards.
+func Seed(raw []byte) *Part { return lazily(raw, seedType, "Seed", "status.kubernetesVersion") }
+
+// CloudProfile returns the part for a CloudProfile, or nil for empty bytes or null. For a NamespacedCloudProfile, Gardener
+// writes the merged CloudProfile into the Cluster. The bytes must not change afterwards.
+func CloudProfile(raw []byte) *Part { return lazily(raw, cloudProfileType, "CloudProfile", "") }
+
+func lazily(raw []byte, of objectKind, kind, version string) *Part {
 	if absent(raw) {
+		return nil
+	}
+	return &Part{sync.OnceValues(func() (*resource, error) { return of.read(raw, coreVersion, kind, version) })}
+}
+
+// get returns the resource, or nil if it is unknown. The error wraps ErrUndecodable.
+func (p *Part) get() (*resource, error) {
+	if p == nil {
 		return nil, nil
 	}
-	s, err := decodeAs[Shoot](raw, coreVersion, "Shoot")
+	return p.decode()
+}
+
+// read decodes a resource of a version and kind, with its version of Kubernetes at a path. It keeps the bytes, which must
+// not change afterwards.
+func (k objectKind) read(raw []byte, apiVersion, kind, version string) (*resource, error) {
+	var err error
+	o := &object{manifest: newManifest(raw), err: &err}
+	if err = decode(raw, &o.members); err == nil {
+		err = checkKind(take(o, "apiVersion", ""), take(o, "kind", ""), apiVersion, kind)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := checkVersion(s.Spec.Kubernetes.Version); err != nil {
-		return nil, fmt.Errorf("decoding the Shoot: spec.kubernetes.version: %w", err)
-	}
-	s.Spec.CloudProfile.Name = cmp.Or(s.Spec.CloudProfile.Name, s.Spec.CloudProfileName)
-	if len(s.Spec.Networking.IPFamilies) == 0 {
-		s.Spec.Networking.IPFamilies = []string{"IPv4"}
-	}
-	for i := range s.Spec.Provider.Workers {
-		w := &s.Spec.Provider.Workers[i]
-		w.Machine.Architecture = cmp.Or(w.Machine.Architecture, "amd64")
-		w.Kubernetes.Version = cmp.Or(w.Kubernetes.Version, s.Spec.Kubernetes.Version)
-		if err := checkVersion(w.Kubernetes.Version); err != nil {
-			return nil, fmt.Errorf("decoding the Shoot: spec.provider.workers[%d].kubernetes.version: %w", i, err)
-		}
-	}
-	return s, nil
-}
-
-// DecodeSeed decodes a Seed. It fails for another kind or an invalid manifest.
-func DecodeSeed(raw []byte) (*Seed, error) { return decodeAs[Seed](raw, coreVersion, "Seed") }
-
-// DecodeCloudProfile decodes a CloudProfile. It fails for another kind or an invalid manifest.
-func DecodeCloudProfile(raw []byte) (*CloudProfile, error) {
-	return decodeAs[CloudProfile](raw, coreVersion, "CloudProfile")
-}
-
-// decodeAs decodes a resource of a version and kind. It keeps the bytes, which must not change afterwards.
-func decodeAs[T any, P interface {
-	*T
-	resource() *Resource
-}](raw []byte, apiVersion, kind string) (P, error) {
-	into := P(new(T))
-	if err := decode(raw, into); err != nil {
 		return nil, fmt.Errorf("decoding the %s: %w", kind, err)
 	}
-	r := into.resource()
-	if r.APIVersion != apiVersion || r.Kind != kind {
-		return nil, fmt.Errorf("decoding the %s: it is a %q of %q, not a %s of %s: %w", kind, r.Kind, r.APIVersion, kind, apiVersion, ErrUndecodable)
+	r := &resource{value: k.value(o), pools: o.pools}
+	if version != "" {
+		r.version = take(o, version, "")
 	}
-	r.Manifest = NewManifest(raw)
-	return into, nil
+	if err != nil {
+		return nil, fmt.Errorf("decoding the %s: %w", kind, err)
+	}
+	return r, nil
 }
 
-// decode reads JSON into a struct. Errors contain no values.
+func checkKind(apiVersion, kind, wantVersion, wantKind string) error {
+	if apiVersion == wantVersion && kind == wantKind {
+		return nil
+	}
+	return fmt.Errorf("it is a %q of %q, not a %s of %s: %w", kind, apiVersion, wantKind, wantVersion, ErrUndecodable)
+}
+
+// decode reads JSON. Errors contain no values.
 func decode(raw []byte, into any) error {
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into)
 	if err == nil {
@@ -150,81 +170,96 @@ func decode(raw []byte, into any) error {
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Errorf("the field %s has a wrong type: %w", wrong.Field, ErrUndecodable)
+		return wrongType(wrong.Field)
 	}
 	return fmt.Errorf("a field has a wrong type: %w", ErrUndecodable)
 }
 
-func checkVersion(version string) error {
-	if _, err := expression.ParseVersion(version); err != nil {
-		return fmt.Errorf("%w: %w", err, ErrUndecodable)
-	}
-	return nil
+func wrongType(field string) error {
+	return fmt.Errorf("the field %s has a wrong type: %w", field, ErrUndecodable)
 }
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// Manifest is a whole resource with spec and status that are decoded on first use. A nil Manifest has neither.
-type Manifest struct{ decode func() (tree, error) }
-
-type tree struct {
-	Spec   any `json:"spec"`
-	Status any `json:"status"`
+// object is a decoded resource, or an object inside of one.
+type object struct {
+	members map[string]any
+	// manifest is the whole resource, and path the path of the object in it, which ends with a dot.
+	manifest manifest
+	path     string
+	// pools are the worker pools of a shoot, after its value was made.
+	pools map[string]*Pool
+	// err is the first error in the resource.
+	err *error
 }
 
-// NewManifest returns the manifest of a resource in JSON. The bytes must not change afterwards.
-func NewManifest(raw []byte) *Manifest {
-	return &Manifest{sync.OnceValues(func() (tree, error) {
-		var t tree
-		if kjson.UnmarshalCaseSensitivePreserveInts(raw, &t) != nil {
-			return t, expression.Failure("the resource cannot be decoded")
+// find returns the value at a path of members, or nil if there is none. A wrong type is an error of the object.
+func (o *object) find(path string) any {
+	var value any = o.members
+	for key := range strings.SplitSeq(path, ".") {
+		members, ok := value.(map[string]any)
+		if !ok && value != nil {
+			o.fail(wrongType(o.path + path))
+			return nil
 		}
-		return t, nil
-	})}
-}
-
-// Status returns the decoded status, nil if there is none, or an error.
-func (m *Manifest) Status() any { return m.part(func(t tree) any { return t.Status }) }
-
-// Spec returns the decoded spec, nil if there is none, or an error.
-func (m *Manifest) Spec() any { return m.part(func(t tree) any { return t.Spec }) }
-
-func (m *Manifest) part(of func(tree) any) any {
-	if m == nil {
-		return nil
-	}
-	decoded, err := m.decode()
-	if err != nil {
-		return err
-	}
-	return of(decoded)
-}
-
-// In returns the value at a path below spec, nil if there is none, or an error.
-func (m *Manifest) In(path ...string) any { return descend(m.Spec(), path) }
-
-// inWorker returns the value at a path below a worker, by the worker's index. It returns nil if there is none, or an
-// error.
-func (s *Shoot) inWorker(i int, path []string) any {
-	workers := s.Manifest.In("provider", "workers")
-	if all, isList := workers.([]any); isList && i < len(all) {
-		return descend(all[i], path)
-	}
-	if _, failed := workers.(error); failed {
-		return workers
-	}
-	return nil
-}
-
-// descend returns the value at a path below a decoded value, nil if there is none, or the value itself if it is an
-// error.
-func descend(value any, path []string) any {
-	if _, failed := value.(error); failed {
-		return value
-	}
-	for _, key := range path {
-		members, _ := value.(map[string]any)
 		value = members[key]
 	}
 	return value
+}
+
+func (o *object) fail(err error) {
+	if *o.err == nil {
+		*o.err = err
+	}
+}
+
+// take returns the value of a type at a path, or the default if there is none. A wrong type is an error of the object.
+func take[T any](o *object, path string, otherwise T) T {
+	switch value := o.find(path).(type) {
+	case nil:
+	case T:
+		return value
+	default:
+		o.fail(wrongType(o.path + path))
+	}
+	return otherwise
+}
+
+// takeAll returns the items of a type in the list at a path. A wrong type is an error of the object.
+func takeAll[T any](o *object, path string) []T {
+	var all []T
+	for _, value := range take[[]any](o, path, nil) {
+		item, ok := value.(T)
+		if !ok {
+			o.fail(wrongType(o.path + path))
+			return nil
+		}
+		all = append(all, item)
+	}
+	return all
+}
+
+// items returns the objects in the list at a path.
+func (o *object) items(path string) []*object {
+	var items []*object
+	for i, members := range takeAll[map[string]any](o, path) {
+		items = append(items, &object{members: members, manifest: o.manifest, err: o.err, path: fmt.Sprintf("%s%s[%d].", o.path, path, i)})
+	}
+	return items
+}
+
+// child returns the object at a path, which may be empty.
+func (o *object) child(path string) *object {
+	return &object{members: take[map[string]any](o, path, nil), manifest: o.manifest, err: o.err, path: o.path + path + "."}
+}
+
+// manifest returns a whole resource, which is decoded on first use.
+type manifest func() map[string]any
+
+func newManifest(raw []byte) manifest {
+	return sync.OnceValue(func() map[string]any {
+		var members map[string]any
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(raw, &members) // it was decoded before
+		return members
+	})
 }

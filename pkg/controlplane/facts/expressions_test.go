@@ -101,15 +101,13 @@ func TestExpressions(t *testing.T) {
 func TestExpressionErrors(t *testing.T) {
 	env := environment(t)
 	broken := Object{Raw: func() any { return errors.New("payload") }}
-	undecodable := &Facts{Shoot: &Shoot{Resource: Resource{Manifest: NewManifest([]byte(`{"spec":payload}`))}}}
-	undecodable.Shoot.Spec.Kubernetes.Version = "x"
+	undecodable := &Facts{cloudProfile: CloudProfile([]byte("payload"))}
 	for _, c := range []struct{ name, text, want string }{
 		{"rejects an unknown field", `${ shoot.nope }`, ":1:10: undefined field 'nope'"},
 		{"suggests a similar field", `${ shoot.kuberntes }`, `:1:10: undefined field 'kuberntes' (did you mean "kubernetes"?)`},
 		{"an unknown variable", `${ seed.name }`, ":1:4: seed is not known here"},
 		{"rejects a status that is not offered", `${ garden.status }`, ":1:11: undefined field 'status'"},
-		{"a bad version", `${ shoot.kubernetes }`, ":1:10: the Kubernetes version is not a version"},
-		{"a bad spec", `${ shoot.spec.x }`, ":1:15: the resource cannot be decoded"},
+		{"a bad resource", `${ cloudProfile.name }`, ":1:17: the resource cannot be decoded"},
 		{"a bad object", `${ object.spec.x }`, ":1:16: the object cannot be decoded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -26,15 +25,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
-
-// celValues holds the CEL values of Facts; nil for unknown ones.
-type celValues struct {
-	namespace, shoot, garden ref.Val
-	// seed and cloudProfile are decoded at their first use.
-	seed, cloudProfile func() ref.Val
-	// workers are the worker pools of the shoot, by name.
-	workers map[string]ref.Val
-}
 
 var (
 	// ErrNotFound means that a namespace has no facts, or that a lookup's object or key does not exist.
@@ -60,211 +50,69 @@ type Refresher interface {
 	Refresh(ctx context.Context, namespace string) (*Facts, error)
 }
 
-// Facts holds the known data about a control plane; unknown parts are nil. It is immutable, safe for concurrent use and
-// must not be copied.
+// Facts holds the known data about a control plane; unknown parts are nil. It is immutable and safe for concurrent use.
 type Facts struct {
-	Namespace    Namespace
-	Shoot        *Shoot
-	Seed         *Part[Seed]
-	CloudProfile *Part[CloudProfile]
-	Garden       *Garden
+	Namespace Namespace
 
-	once   sync.Once
-	values celValues
+	shoot, garden      *resource
+	seed, cloudProfile *Part
 }
 
 // WithNamespace returns the same facts for a namespace with these labels and annotations.
 func (f *Facts) WithNamespace(n Namespace) *Facts {
-	return &Facts{Namespace: n, Shoot: f.Shoot, Seed: f.Seed, CloudProfile: f.CloudProfile, Garden: f.Garden}
+	with := *f
+	with.Namespace = n
+	return &with
 }
 
 // Kubernetes returns the version of the control plane, such as 1.34.2, or an empty string if it is unknown.
 func (f *Facts) Kubernetes() string {
 	switch {
-	case f.Shoot != nil:
-		return f.Shoot.Spec.Kubernetes.Version
-	case f.Garden != nil:
-		return f.Garden.Spec.VirtualCluster.Kubernetes.Version
+	case f.shoot != nil:
+		return f.shoot.version
+	case f.garden != nil:
+		return f.garden.version
 	default:
 		return ""
 	}
 }
 
+// SeedKubernetes returns the version of the seed, or an empty string if it is unknown.
+func (f *Facts) SeedKubernetes() string {
+	if seed, err := f.seed.get(); err == nil && seed != nil {
+		return seed.version
+	}
+	return ""
+}
+
 // Pool returns the shoot's worker pool with this name, or nil.
-func (f *Facts) Pool(name string) *Worker {
-	if f.Shoot == nil || name == "" {
+func (f *Facts) Pool(name string) *Pool {
+	if f.shoot == nil {
 		return nil
 	}
-	workers := f.Shoot.Spec.Provider.Workers
-	i := slices.IndexFunc(workers, func(w Worker) bool { return w.Name == name })
-	if i < 0 {
-		return nil
+	return f.shoot.pools[name]
+}
+
+// Decode decodes the Seed and the CloudProfile, as requested. It fails with ErrUndecodable.
+func (f *Facts) Decode(seed, cloudProfile bool) error {
+	if seed {
+		if _, err := f.seed.get(); err != nil {
+			return err
+		}
 	}
-	return &workers[i]
+	if cloudProfile {
+		if _, err := f.cloudProfile.get(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Metadata is the metadata of a resource that expressions can use.
-type Metadata struct {
-	Name        string            `json:"name"`
-	Namespace   string            `json:"namespace"`
-	UID         string            `json:"uid"`
-	Labels      map[string]string `json:"labels"`
-	Annotations map[string]string `json:"annotations"`
-}
-
-// Namespace is the control plane's namespace in the seed.
-type Namespace = Metadata
-
-// Resource is the part that all resources share.
-type Resource struct {
-	APIVersion string   `json:"apiVersion"`
-	Kind       string   `json:"kind"`
-	Metadata   Metadata `json:"metadata"`
-	// Manifest is the whole resource.
-	Manifest *Manifest `json:"-"`
-}
-
-func (r *Resource) resource() *Resource { return r }
-
-// Shoot is the part of a Shoot (core.gardener.cloud/v1beta1) that expressions ask for often. DecodeShoot sets the defaults.
-type Shoot struct {
-	Resource
-
-	Spec struct {
-		Region  string `json:"region"`
-		Purpose string `json:"purpose"`
-		// CloudProfileName is the former place of CloudProfile.Name.
-		CloudProfileName string `json:"cloudProfileName"`
-		CloudProfile     struct {
-			Name string `json:"name"`
-		} `json:"cloudProfile"`
-		Kubernetes   Versioned `json:"kubernetes"`
-		ControlPlane struct {
-			HighAvailability struct {
-				FailureTolerance struct {
-					Type string `json:"type"`
-				} `json:"failureTolerance"`
-			} `json:"highAvailability"`
-		} `json:"controlPlane"`
-		Hibernation struct {
-			Enabled bool `json:"enabled"`
-		} `json:"hibernation"`
-		Networking Networking `json:"networking"`
-		Provider   struct {
-			Type    string   `json:"type"`
-			Workers []Worker `json:"workers"`
-		} `json:"provider"`
-	} `json:"spec"`
-	Status struct {
-		TechnicalID string `json:"technicalID"`
-	} `json:"status"`
-}
-
-// Versioned has a version of Kubernetes, such as 1.34.2.
-type Versioned struct {
-	Version string `json:"version"`
-}
-
-// Networking is a shoot's spec.networking. IPFamilies defaults to IPv4, as in Gardener (pkg/apis/core/v1beta1/defaults_shoot.go).
-type Networking struct {
-	Type       string   `json:"type"`
-	IPFamilies []string `json:"ipFamilies"`
-	Nodes      string   `json:"nodes"`
-	Pods       string   `json:"pods"`
-	Services   string   `json:"services"`
-}
-
-// Worker is a worker pool of a shoot.
-type Worker struct {
+// Namespace is the metadata of the control plane's namespace in the seed.
+type Namespace struct {
 	Name        string            `json:"name"`
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
-	Minimum     int64             `json:"minimum"`
-	Maximum     int64             `json:"maximum"`
-	Zones       []string          `json:"zones"`
-	// Kubernetes is the version of the pool's kubelets; it defaults to the shoot's.
-	Kubernetes Versioned `json:"kubernetes"`
-	CRI        struct {
-		Name              string `json:"name"`
-		ContainerRuntimes []struct {
-			Type string `json:"type"`
-		} `json:"containerRuntimes"`
-	} `json:"cri"`
-	// Volume is the volume of the operating system; nil without one.
-	Volume      *Volume  `json:"volume"`
-	DataVolumes []Volume `json:"dataVolumes"`
-	// KubeletDataVolumeName is the name of the data volume for the kubelet's files; empty without one.
-	KubeletDataVolumeName string            `json:"kubeletDataVolumeName"`
-	Taints                []Taint           `json:"taints"`
-	Sysctls               map[string]string `json:"sysctls"`
-	// SystemComponents reports whether system components may run on the pool's nodes; nil means that they may.
-	SystemComponents *struct {
-		Allow bool `json:"allow"`
-	} `json:"systemComponents"`
-	Priority       *int64 `json:"priority"`
-	UpdateStrategy string `json:"updateStrategy"`
-	Machine        struct {
-		Type string `json:"type"`
-		// Architecture defaults to amd64, as in Gardener.
-		Architecture string `json:"architecture"`
-		// Image is empty when Gardener has not chosen yet.
-		Image struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
-		} `json:"image"`
-	} `json:"machine"`
-}
-
-// Volume is a volume of the machines of a worker pool.
-type Volume struct {
-	Name      string `json:"name"`
-	Type      string `json:"type"`
-	Size      string `json:"size"`
-	Encrypted *bool  `json:"encrypted"`
-}
-
-// Taint is a taint of the nodes of a worker pool.
-type Taint struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
-	Effect string `json:"effect"`
-}
-
-// Seed is the part of a Seed that expressions ask for often.
-type Seed struct {
-	Resource
-
-	Spec struct {
-		Provider struct {
-			Type   string `json:"type"`
-			Region string `json:"region"`
-		} `json:"provider"`
-	} `json:"spec"`
-	Status struct {
-		// KubernetesVersion is the version of the seed; empty when it is not known.
-		KubernetesVersion string `json:"kubernetesVersion"`
-	} `json:"status"`
-}
-
-// CloudProfile is the part of a CloudProfile that expressions ask for often. For a NamespacedCloudProfile, Gardener writes the merged
-// CloudProfile into the Cluster.
-type CloudProfile struct {
-	Resource
-
-	Spec struct {
-		Type string `json:"type"`
-	} `json:"spec"`
-}
-
-// Garden is the part of a Garden (operator.gardener.cloud/v1alpha1) that expressions ask for often.
-type Garden struct {
-	Resource
-
-	Spec struct {
-		VirtualCluster struct {
-			Kubernetes Versioned `json:"kubernetes"`
-		} `json:"virtualCluster"`
-	} `json:"spec"`
 }
 
 // The kinds that lookups name by their own key.
@@ -489,8 +337,6 @@ func (f *Found) values() expression.Values {
 type Static struct {
 	// Facts are the facts of every namespace; nil means none.
 	Facts *Facts
-	// Secrets and ConfigMaps are the decoded data by object name.
-	Secrets, ConfigMaps map[string]map[string]string
 	// Objects are whole decoded objects of any kind. Namespaced objects must be in the requested namespace.
 	Objects []map[string]any
 }
@@ -512,24 +358,7 @@ func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*
 			return l.Read(object)
 		}
 	}
-	var data map[string]string
-	ok := false
-	switch l.GroupVersionKind {
-	case Secret:
-		data, ok = s.Secrets[l.ObjectName]
-	case ConfigMap:
-		data, ok = s.ConfigMaps[l.ObjectName]
-	}
-	if !ok {
-		return nil, l.Missing()
-	}
-	members := map[string]any{}
-	for key, value := range data {
-		if members[key] = value; l.IsSecret() {
-			members[key] = base64.StdEncoding.EncodeToString([]byte(value))
-		}
-	}
-	return l.Read(map[string]any{"data": members})
+	return nil, l.Missing()
 }
 
 // names reports whether the request for a control plane in the namespace selects this object.
@@ -577,21 +406,6 @@ func stringsOf(value any) map[string]string {
 		}
 	}
 	return result
-}
-
-// Part is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil Part
-// is an unknown one.
-type Part[T any] struct{ decode func() (*T, error) }
-
-// Lazy returns a part that decode produces on first use; a nil result means that it does not exist.
-func Lazy[T any](decode func() (*T, error)) *Part[T] { return &Part[T]{sync.OnceValues(decode)} }
-
-// Get returns the resource, or nil if it is unknown. The error wraps ErrUndecodable.
-func (p *Part[T]) Get() (*T, error) {
-	if p == nil {
-		return nil, nil
-	}
-	return p.decode()
 }
 
 // Path is a field of an object as people write it: status.nodesCIDR, metadata.annotations["a.b/c"],

@@ -13,11 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"k8s.io/utils/ptr"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -39,79 +34,14 @@ func clusterFacts(t testing.TB) *Facts {
 	return f.WithNamespace(Namespace{Name: f.Namespace.Name, Labels: map[string]string{"shoot.gardener.cloud/provider": "openstack"}})
 }
 
-func TestFromCluster(t *testing.T) {
-	got, err := FromCluster(readFile(t, "testdata/cluster.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shoot := &Shoot{Resource: Resource{APIVersion: coreVersion, Kind: "Shoot", Metadata: Metadata{
-		Name: "blue", Namespace: "garden-team", UID: "s1", Labels: map[string]string{"l": "1"}, Annotations: map[string]string{"enable-vac": "true"},
-	}}}
-	spec := &shoot.Spec
-	spec.Kubernetes.Version, spec.Region, spec.Purpose, spec.CloudProfile.Name = "1.33.4", "eu-1", "production", "metal"
-	spec.Networking = Networking{Type: "calico", IPFamilies: []string{"IPv4"}, Nodes: "10.250.0.0/16", Pods: "100.64.0.0/12"}
-	spec.Hibernation.Enabled, spec.ControlPlane.HighAvailability.FailureTolerance.Type = true, "zone"
-	spec.Provider.Type, shoot.Status.TechnicalID = "openstack", "shoot--garden--blue"
-	a := Worker{
-		Name: "a", Kubernetes: Versioned{"1.33.4"}, Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"}, Labels: map[string]string{"x": "y"},
-		Volume:      &Volume{Type: "ssd", Size: "50Gi", Encrypted: ptr.To(true)},
-		DataVolumes: []Volume{{Name: "kubelet", Type: "hdd", Size: "100Gi"}}, KubeletDataVolumeName: "kubelet",
-		Taints:  []Taint{{Key: "gpu", Value: "yes", Effect: "NoSchedule"}},
-		Sysctls: map[string]string{"net.core.somaxconn": "1024"}, Priority: ptr.To(int64(7)), UpdateStrategy: "AutoRollingUpdate",
-	}
-	a.CRI.Name, a.CRI.ContainerRuntimes = "containerd", append(a.CRI.ContainerRuntimes, struct {
-		Type string `json:"type"`
-	}{"gvisor"})
-	a.SystemComponents = &struct {
-		Allow bool `json:"allow"`
-	}{false}
-	a.Machine.Type, a.Machine.Architecture, a.Machine.Image.Name, a.Machine.Image.Version = "m1", "arm64", "gardenlinux", "1592.9.0"
-	b := Worker{Name: "b", Kubernetes: Versioned{"1.32.1"}, Maximum: 1}
-	b.Machine.Type, b.Machine.Architecture = "m2", "amd64"
-	spec.Provider.Workers = []Worker{a, b}
-	seed := Seed{Resource: Resource{APIVersion: coreVersion, Kind: "Seed", Metadata: Metadata{Name: "seed-eu", Annotations: map[string]string{"a": "b"}}}}
-	seed.Spec.Provider.Region, seed.Spec.Provider.Type = "eu-west-1", "aws"
-	profile := CloudProfile{Resource: Resource{APIVersion: coreVersion, Kind: "CloudProfile", Metadata: Metadata{Name: "metal", Labels: map[string]string{"tier": "one"}}}}
-	profile.Spec.Type = "openstack"
-	want := &Facts{Namespace: Namespace{Name: "shoot--garden--blue"}, Shoot: shoot, Seed: known(seed), CloudProfile: known(profile)}
-	options := cmp.Options{
-		cmpopts.IgnoreUnexported(Facts{}), cmpopts.IgnoreTypes(&Manifest{}), cmp.Transformer("Seed", get[Seed]), cmp.Transformer("CloudProfile", get[CloudProfile]),
-	}
-	if diff := cmp.Diff(want, got, options); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// known returns a part that needs no decoding.
-func known[T any](value T) *Part[T] { return Lazy(func() (*T, error) { return &value, nil }) }
-
-func get[T any](p *Part[T]) *T {
-	value, _ := p.Get()
-	return value
-}
-
-// TestResourceIsDecodedOnce checks that a resource is decoded once, at its first use, and that an unused one may be invalid.
-func TestResourceIsDecodedOnce(t *testing.T) {
-	decoded := 0
-	part := Lazy(func() (*Seed, error) {
-		decoded++
-		return &Seed{Resource: Resource{Metadata: Metadata{Name: "s"}}}, nil
-	})
-	for range 2 {
-		if seed, err := part.Get(); err != nil || seed.Metadata.Name != "s" || decoded != 1 {
-			t.Errorf("got %+v, %v after %d times", seed, err, decoded)
-		}
-	}
-	if seed, err := (*Part[Seed])(nil).Get(); seed != nil || err != nil {
-		t.Errorf("got %+v, %v of nothing", seed, err)
-	}
+// TestUnusedResourceMayBeInvalid checks that a resource is decoded at its first use.
+func TestUnusedResourceMayBeInvalid(t *testing.T) {
 	broken := []byte(`{"apiVersion":"v1","kind":"Pod"}`)
 	f, err := FromClusterObjects("ns", broken, broken, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, seed := f.Seed.Get()
-	_, cloudProfile := f.CloudProfile.Get()
+	seed, cloudProfile := f.Decode(true, false), f.Decode(false, true)
 	if !errors.Is(seed, ErrUndecodable) || !errors.Is(cloudProfile, ErrUndecodable) {
 		t.Errorf("got %v and %v", seed, cloudProfile)
 	}
@@ -133,7 +63,14 @@ func TestDecodeErrors(t *testing.T) {
 		{"another version of the Shoot", cluster(`{"apiVersion":"core.gardener.cloud/v1","kind":"Shoot"}`), `decoding the Shoot: it is a "Shoot" of "core.gardener.cloud/v1", not a Shoot of core.gardener.cloud/v1beta1`},
 		{"rejects a Shoot without a version", shoot(`{}`), "decoding the Shoot: spec.kubernetes.version: not a version"},
 		{"a bad version of a worker", shoot(`{"kubernetes":{"version":"1.33.0"},"provider":{"workers":[{"kubernetes":{"version":"secret"}}]}}`), "spec.provider.workers[0].kubernetes.version: not a version"},
-		{"a wrong type", shoot(`{"region":12345}`), "the field spec.region has a wrong type"},
+		{"a wrong type", shoot(`{"region":12345,"kubernetes":{"version":"1.33.0"}}`), "the field spec.region has a wrong type"},
+		{"a wrong type above a field", shoot(`{"kubernetes":"secret"}`), "the field spec.kubernetes.version has a wrong type"},
+		{"a wrong type in a worker", shoot(`{"kubernetes":{"version":"1.33.0"},"provider":{"workers":[{"maximum":"secret"}]}}`),
+			"the field spec.provider.workers[0].maximum has a wrong type"},
+		{"a wrong type in a list", shoot(`{"kubernetes":{"version":"1.33.0"},"provider":{"workers":["secret"]}}`),
+			"the field spec.provider.workers has a wrong type"},
+		{"a wrong type in a map", shoot(`{"kubernetes":{"version":"1.33.0"},"provider":{"workers":[{"sysctls":{"a":12345}}]}}`),
+			"the field spec.provider.workers[0].sysctls has a wrong type"},
 		{"rejects a list instead of a Shoot", cluster(`["secret"]`), "decoding the Shoot: a field has a wrong type"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -156,7 +93,7 @@ func TestClusterWithoutResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Shoot != nil || f.Seed != nil || f.CloudProfile != nil {
+	if f.shoot != nil || f.seed != nil || f.cloudProfile != nil {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -233,7 +170,7 @@ func BenchmarkDecodeCloudProfile(b *testing.B) {
 		b.SetBytes(int64(len(raw)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := DecodeCloudProfile(raw); err != nil {
+			if err := (&Facts{cloudProfile: CloudProfile(raw)}).Decode(false, true); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -242,8 +179,8 @@ func BenchmarkDecodeCloudProfile(b *testing.B) {
 		b.SetBytes(int64(len(raw)))
 		b.ReportAllocs()
 		for b.Loop() {
-			if NewManifest(raw).Spec() == nil {
-				b.Fatal("no spec")
+			if len(newManifest(raw)()) == 0 {
+				b.Fatal("no manifest")
 			}
 		}
 	})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 func TestLookups(t *testing.T) {
@@ -35,16 +37,16 @@ func TestLookups(t *testing.T) {
 		want   string
 		err    string
 	}{
-		{"returns named keys of a Secret", Static{Secrets: secrets}, "${ lookups.cloudprovider.region + lookups.cloudprovider.`ca.crt` }", `"eu-1PEM"`, ""},
-		{"only the named keys", Static{Secrets: secrets}, `${ lookups.cloudprovider }`, `{"ca.crt":"PEM","region":"eu-1"}`, ""},
-		{"rejects a key that the lookup does not name", Static{Secrets: secrets}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'; there are ca.crt, region"},
-		{"rejects a misspelt lookup", Static{Secrets: secrets}, `${ lookups.cloudprovder.region }`, "", `:1:12: undefined field 'cloudprovder' (did you mean "cloudprovider"?)`},
-		{"takes the default for an absent object", Static{Secrets: secrets}, `${ lookups.?extra.?a.orValue("none") }`, `"none"`, ""},
-		{"optional, absent, named", Static{Secrets: secrets}, `${ lookups.extra.a }`, "", ":1:12: there is no extra"},
-		{"optional, without the key", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {}}}, `${ has(lookups.extra) && !has(lookups.extra.a) }`, `true`, ""},
-		{"takes the value of an optional object", Static{Secrets: secrets, ConfigMaps: map[string]map[string]string{"extra": {"a": "b"}}}, `${ lookups.?extra.?a.orValue("none") }`, `"b"`, ""},
+		{"returns named keys of a Secret", Static{Objects: objects.Of(secrets, nil)}, "${ lookups.cloudprovider.region + lookups.cloudprovider.`ca.crt` }", `"eu-1PEM"`, ""},
+		{"only the named keys", Static{Objects: objects.Of(secrets, nil)}, `${ lookups.cloudprovider }`, `{"ca.crt":"PEM","region":"eu-1"}`, ""},
+		{"rejects a key that the lookup does not name", Static{Objects: objects.Of(secrets, nil)}, `${ lookups.cloudprovider.password }`, "", ":1:26: undefined field 'password'; there are ca.crt, region"},
+		{"rejects a misspelt lookup", Static{Objects: objects.Of(secrets, nil)}, `${ lookups.cloudprovder.region }`, "", `:1:12: undefined field 'cloudprovder' (did you mean "cloudprovider"?)`},
+		{"takes the default for an absent object", Static{Objects: objects.Of(secrets, nil)}, `${ lookups.?extra.?a.orValue("none") }`, `"none"`, ""},
+		{"optional, absent, named", Static{Objects: objects.Of(secrets, nil)}, `${ lookups.extra.a }`, "", ":1:12: there is no extra"},
+		{"optional, without the key", Static{Objects: objects.Of(secrets, map[string]map[string]string{"extra": {}})}, `${ has(lookups.extra) && !has(lookups.extra.a) }`, `true`, ""},
+		{"takes the value of an optional object", Static{Objects: objects.Of(secrets, map[string]map[string]string{"extra": {"a": "b"}})}, `${ lookups.?extra.?a.orValue("none") }`, `"b"`, ""},
 		{"fails for an absent object", Static{}, `${ 1 }`, "", "reading the Secret cloudprovider: not found"},
-		{"without the key", Static{Secrets: map[string]map[string]string{"cloudprovider": {"region": "hunter2"}}}, `${ 1 }`, "", "the Secret cloudprovider has no key ca.crt: not found"},
+		{"without the key", Static{Objects: objects.Of(map[string]map[string]string{"cloudprovider": {"region": "hunter2"}}, nil)}, `${ 1 }`, "", "the Secret cloudprovider has no key ca.crt: not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := func() (string, error) {

@@ -12,6 +12,8 @@ import (
 	"github.com/gardener/gardener/pkg/utils"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 var policy = map[string]any{
@@ -71,7 +73,7 @@ func TestChecksums(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %s", c.name, found, err, c.want)
 		}
 	}
-	known := Static{Secrets: map[string]map[string]string{"x": {"a": "<>&", "b": "hunter2"}}}
+	known := Static{Objects: objects.Of(map[string]map[string]string{"x": {"a": "<>&", "b": "hunter2"}}, nil)}
 	found, err := known.Lookup(t.Context(), "ns", LookupRequest{GroupVersionKind: Secret, ObjectName: "x", Checksum: true})
 	if want := utils.ComputeChecksum(map[string][]byte{"a": []byte("<>&"), "b": []byte("hunter2")}); err != nil || found.Checksum != want {
 		t.Errorf("from data: got %v, %v, want %s", found, err, want)

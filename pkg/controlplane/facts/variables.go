@@ -5,6 +5,10 @@
 package facts
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -45,31 +49,31 @@ var summaries = map[string]string{
 func Summary(name string) string { return summaries[name] }
 
 // field is a field of a variable.
-type field[T any] struct {
+type field struct {
 	name    string
 	kind    *cel.Type
 	summary string
 	// get returns the value, or nil if it is not set.
-	get func(T) any
+	get func(*object) any
 }
 
 // objectKind is the type of a variable with its fields.
-type objectKind[T any] struct {
+type objectKind struct {
 	object *expression.ObjectType
-	fields []field[T]
+	fields []field
 }
 
 // newKind declares a type and the summaries of its fields.
-func newKind[T any](name string, nested []*expression.ObjectType, fields ...field[T]) objectKind[T] {
+func newKind(name string, nested []*expression.ObjectType, fields ...field) objectKind {
 	kinds := make(map[string]*cel.Type, len(fields))
 	for _, f := range fields {
 		kinds[f.name], summaries[name+"."+f.name] = f.kind, f.summary
 	}
-	return objectKind[T]{expression.NewObjectType(name, kinds, nested...), fields}
+	return objectKind{expression.NewObjectType(name, kinds, nested...), fields}
 }
 
 // value returns the value of a variable.
-func (k objectKind[T]) value(of T) ref.Val {
+func (k objectKind) value(of *object) ref.Val {
 	values := make(expression.Values, len(k.fields))
 	for _, f := range k.fields {
 		if value := f.get(of); value != nil {
@@ -79,247 +83,279 @@ func (k objectKind[T]) value(of T) ref.Val {
 	return k.object.Value(values)
 }
 
-// text declares a string. An empty string counts as not set.
-func text[T any](name, summary string, get func(T) string) field[T] {
-	return field[T]{name, cel.StringType, summary, func(of T) any {
-		if s := get(of); s != "" {
-			return types.String(s)
+// text declares a string at a path, with a default. An empty string counts as not set.
+func text(name, summary, path, otherwise string) field {
+	return field{name, cel.StringType, summary, func(of *object) any { return textValue(cmp.Or(take(of, path, ""), otherwise)) }}
+}
+
+func textValue(s string) any {
+	if s != "" {
+		return types.String(s)
+	}
+	return expression.Unset{Default: types.String("")}
+}
+
+// texts declares a list of strings at a path, with a default.
+func texts(name, summary, path string, otherwise ...string) field {
+	return field{name, cel.ListType(cel.StringType), summary, func(of *object) any {
+		items := takeAll[string](of, path)
+		if len(items) == 0 {
+			items = otherwise
 		}
-		return expression.Unset{Default: types.String("")}
+		return types.NewStringList(types.DefaultTypeAdapter, items)
 	}}
 }
 
-func texts[T any](name, summary string, get func(T) []string) field[T] {
-	return field[T]{name, cel.ListType(cel.StringType), summary, func(of T) any {
-		return types.NewStringList(types.DefaultTypeAdapter, get(of))
-	}}
-}
-
-func textMap[T any](name, summary string, get func(T) map[string]string) field[T] {
-	return field[T]{name, stringMap, summary, func(of T) any {
-		return types.NewStringStringMap(types.DefaultTypeAdapter, get(of))
-	}}
-}
-
-func boolean[T any](name, summary string, get func(T) bool) field[T] {
-	return field[T]{name, cel.BoolType, summary, func(of T) any { return types.Bool(get(of)) }}
-}
-
-func integer[T any](name, summary string, get func(T) int64) field[T] {
-	return field[T]{name, cel.IntType, summary, func(of T) any { return types.Int(get(of)) }}
-}
-
-// optional declares a value with a default.
-func optional[T, V any](name string, kind *cel.Type, summary string, unset V, get func(T) *V) field[T] {
-	return field[T]{name, kind, summary, func(of T) any {
-		if value := get(of); value != nil {
-			return types.DefaultTypeAdapter.NativeToValue(*value)
+func textMap(name, summary, path string) field {
+	return field{name, stringMap, summary, func(of *object) any {
+		members := take[map[string]any](of, path, nil)
+		texts := make(map[string]string, len(members))
+		for key := range members {
+			member, ok := members[key].(string)
+			if !ok && members[key] != nil {
+				of.fail(wrongType(of.path + path))
+			}
+			texts[key] = member
 		}
-		return expression.Unset{Default: types.DefaultTypeAdapter.NativeToValue(unset)}
+		return stringMapValue(texts)
 	}}
 }
 
-// version declares a parsed version. Decoded facts always contain valid ones; others may not.
-func version[T any](summary string, get func(T) string) field[T] {
-	return field[T]{"kubernetes", apiservercel.SemverType, summary, func(of T) any {
-		v, err := expression.ParseVersion(get(of))
+func stringMapValue(members map[string]string) ref.Val {
+	return types.NewStringStringMap(types.DefaultTypeAdapter, members)
+}
+
+// scalarAt declares a value at a path that is always set, with a default.
+func scalarAt[T bool | int64](name string, kind *cel.Type, summary, path string, otherwise T) field {
+	return field{name, kind, summary, func(of *object) any {
+		return types.DefaultTypeAdapter.NativeToValue(take(of, path, otherwise))
+	}}
+}
+
+// optional declares a value at the path of its name that need not be set. Its default is zero.
+func optional[T bool | int64](name string, kind *cel.Type, summary string) field {
+	return field{name, kind, summary, func(of *object) any {
+		var zero T
+		value := types.DefaultTypeAdapter.NativeToValue(take(of, name, zero))
+		if of.find(name) == nil {
+			return expression.Unset{Default: value}
+		}
+		return value
+	}}
+}
+
+// version declares the version of Kubernetes at a path. An invalid one is an error of the object.
+func version(summary, path string) field {
+	return field{"kubernetes", apiservercel.SemverType, summary, func(of *object) any {
+		v, err := expression.ParseVersion(take(of, path, ""))
 		if err != nil {
-			return expression.Failure("the Kubernetes version is not a version")
+			of.fail(fmt.Errorf("%s%s: %w: %w", of.path, path, err, ErrUndecodable))
 		}
 		return v
 	}}
 }
 
-// list declares a list of values of another type.
-func list[T, V any](name, summary string, of objectKind[V], get func(T) []V) field[T] {
-	return field[T]{name, cel.ListType(of.object.Type()), summary, func(from T) any {
-		items := get(from)
+// list declares a list of objects at the path of its name.
+func list(name, summary string, kind objectKind) field {
+	return field{name, cel.ListType(kind.object.Type()), summary, func(from *object) any {
+		items := from.items(name)
 		values := make([]ref.Val, len(items))
 		for i, item := range items {
-			values[i] = of.value(item)
+			values[i] = kind.value(item)
 		}
 		return types.NewRefValList(types.DefaultTypeAdapter, values)
 	}}
 }
 
-// whole declares a part of the whole resource.
-func whole[T any](name, summary string, get func(T) any) field[T] {
-	return field[T]{name, cel.DynType, summary, func(of T) any { return expression.Lazy(func() any { return get(of) }) }}
+// whole declares the value at a path of the whole resource.
+func whole(name, summary, path string) field {
+	return field{name, cel.DynType, summary, func(of *object) any {
+		whole, path := of.manifest, Path(of.path+path)
+		return expression.Lazy(func() any {
+			value, _ := path.In(whole())
+			return value
+		})
+	}}
 }
 
 // metadata declares the fields that resources share.
-func metadata[T any](get func(T) Metadata, more ...field[T]) []field[T] {
-	return append([]field[T]{
-		text("name", "its name", func(of T) string { return get(of).Name }),
-		textMap("labels", "its labels", func(of T) map[string]string { return get(of).Labels }),
-		textMap("annotations", "its annotations", func(of T) map[string]string { return get(of).Annotations }),
+func metadata(more ...field) []field {
+	return append([]field{
+		text("name", "its name", "metadata.name", ""),
+		textMap("labels", "its labels", "metadata.labels"),
+		textMap("annotations", "its annotations", "metadata.annotations"),
 	}, more...)
 }
 
 var stringMap = cel.MapType(cel.StringType, cel.StringType)
 
 var networkingType = newKind("graft.Networking", nil,
-	text("type", "the network extension, such as calico", func(n Networking) string { return n.Type }),
-	texts("ipFamilies", "IPv4, IPv6 or both; IPv4 by default", func(n Networking) []string { return n.IPFamilies }),
-	text("nodes", "the CIDR of the nodes", func(n Networking) string { return n.Nodes }),
-	text("pods", "the CIDR of the pods", func(n Networking) string { return n.Pods }),
-	text("services", "the CIDR of the Services", func(n Networking) string { return n.Services }),
+	text("type", "the network extension, such as calico", "type", ""),
+	texts("ipFamilies", "IPv4, IPv6 or both; IPv4 by default", "ipFamilies", "IPv4"),
+	text("nodes", "the CIDR of the nodes", "nodes", ""),
+	text("pods", "the CIDR of the pods", "pods", ""),
+	text("services", "the CIDR of the Services", "services", ""),
 )
 
 var volumeType = newKind("graft.Volume", nil,
-	text("name", "its name", func(v Volume) string { return v.Name }),
-	text("type", `its type; "" until the cloud's default is chosen`, func(v Volume) string { return v.Type }),
-	text("size", "its size, such as 50Gi", func(v Volume) string { return v.Size }),
-	optional("encrypted", cel.BoolType, "whether it is encrypted; false by default", false,
-		func(v Volume) *bool { return v.Encrypted }),
+	text("name", "its name", "name", ""),
+	text("type", `its type; "" until the cloud's default is chosen`, "type", ""),
+	text("size", "its size, such as 50Gi", "size", ""),
+	optional[bool]("encrypted", cel.BoolType, "whether it is encrypted; false by default"),
 )
 
 var taintType = newKind("graft.Taint", nil,
-	text("key", "its key", func(t Taint) string { return t.Key }),
-	text("value", "its value", func(t Taint) string { return t.Value }),
-	text("effect", "NoSchedule, PreferNoSchedule or NoExecute", func(t Taint) string { return t.Effect }),
+	text("key", "its key", "key", ""),
+	text("value", "its value", "value", ""),
+	text("effect", "NoSchedule, PreferNoSchedule or NoExecute", "effect", ""),
 )
-
-// workerOf is a worker pool with its shoot.
-type workerOf struct {
-	*Worker
-
-	shoot *Shoot
-	index int
-}
-
-// wholeWorker declares a part of a pool that is read from the whole Shoot.
-func wholeWorker(name, summary string, path ...string) field[workerOf] {
-	if path == nil {
-		path = []string{name}
-	}
-	return whole(name, summary, func(w workerOf) any { return w.shoot.inWorker(w.index, path) })
-}
 
 var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.object, taintType.object},
-	text("name", "its name", func(w workerOf) string { return w.Name }),
-	version("the version of its kubelets; that of the shoot by default", func(w workerOf) string { return w.Kubernetes.Version }),
-	text("machineType", "the type of its machines", func(w workerOf) string { return w.Machine.Type }),
-	text("machineImage", `the name of the machine image; "" until Gardener has chosen one`,
-		func(w workerOf) string { return w.Machine.Image.Name }),
-	text("machineImageVersion", `the version of the machine image; "" until Gardener has chosen one`,
-		func(w workerOf) string { return w.Machine.Image.Version }),
-	text("architecture", "amd64 (the default) or arm64", func(w workerOf) string { return w.Machine.Architecture }),
-	text("cri", "the container runtime, such as containerd", func(w workerOf) string { return w.CRI.Name }),
-	integer("minimum", "the least machines", func(w workerOf) int64 { return w.Minimum }),
-	integer("maximum", "the most machines", func(w workerOf) int64 { return w.Maximum }),
-	texts("zones", "its zones", func(w workerOf) []string { return w.Zones }),
-	textMap("labels", "the labels of its nodes", func(w workerOf) map[string]string { return w.Labels }),
-	textMap("annotations", "the annotations of its nodes", func(w workerOf) map[string]string { return w.Annotations }),
-	field[workerOf]{"volume", volumeType.object.Type(), "the volume of the operating system; not set where the pool names none",
-		func(w workerOf) any {
-			if w.Volume == nil {
+	text("name", "its name", "name", ""),
+	version("the version of its kubelets; that of the shoot by default", "kubernetes.version"),
+	text("machineType", "the type of its machines", "machine.type", ""),
+	text("machineImage", `the name of the machine image; "" until Gardener has chosen one`, "machine.image.name", ""),
+	text("machineImageVersion", `the version of the machine image; "" until Gardener has chosen one`, "machine.image.version", ""),
+	text("architecture", "amd64 (the default) or arm64", architecturePath, defaultArchitecture),
+	text("cri", "the container runtime, such as containerd", "cri.name", ""),
+	scalarAt[int64]("minimum", cel.IntType, "the least machines", "minimum", 0),
+	scalarAt[int64]("maximum", cel.IntType, "the most machines", "maximum", 0),
+	texts("zones", "its zones", "zones"),
+	textMap("labels", "the labels of its nodes", "labels"),
+	textMap("annotations", "the annotations of its nodes", "annotations"),
+	field{"volume", volumeType.object.Type(), "the volume of the operating system; not set where the pool names none",
+		func(w *object) any {
+			if w.find("volume") == nil {
 				return nil
 			}
-			return volumeType.value(*w.Volume)
+			return volumeType.value(w.child("volume"))
 		}},
-	list("dataVolumes", "the data volumes, without the volume of the operating system", volumeType,
-		func(w workerOf) []Volume { return w.DataVolumes }),
-	text("kubeletDataVolume", `the name of the data volume for the kubelet's files; "" without one`,
-		func(w workerOf) string { return w.KubeletDataVolumeName }),
-	list("taints", "the taints of its nodes", taintType, func(w workerOf) []Taint { return w.Taints }),
-	textMap("sysctls", "the kernel settings of its nodes", func(w workerOf) map[string]string { return w.Sysctls }),
-	texts("containerRuntimes", "the types of further container runtimes, such as gvisor",
-		func(w workerOf) []string {
-			var types []string
-			for _, runtime := range w.CRI.ContainerRuntimes {
-				types = append(types, runtime.Type)
+	list("dataVolumes", "the data volumes, without the volume of the operating system", volumeType),
+	text("kubeletDataVolume", `the name of the data volume for the kubelet's files; "" without one`, "kubeletDataVolumeName", ""),
+	list("taints", "the taints of its nodes", taintType),
+	textMap("sysctls", "the kernel settings of its nodes", "sysctls"),
+	field{"containerRuntimes", cel.ListType(cel.StringType), "the types of further container runtimes, such as gvisor",
+		func(w *object) any {
+			var names []string
+			for _, runtime := range w.items("cri.containerRuntimes") {
+				names = append(names, take(runtime, "type", ""))
 			}
-			return types
-		}),
-	boolean("systemComponents", "whether system components may run on its nodes, which is the default",
-		func(w workerOf) bool { return w.SystemComponents == nil || w.SystemComponents.Allow }),
-	optional("priority", cel.IntType, "its priority for the cluster-autoscaler; 0 by default", int64(0),
-		func(w workerOf) *int64 { return w.Priority }),
-	text("updateStrategy", `how its machines are updated, such as AutoRollingUpdate; "" by default`,
-		func(w workerOf) string { return w.UpdateStrategy }),
-	wholeWorker("providerConfig", "providerConfig of the pool"),
-	wholeWorker("maxSurge", "how many more machines an update may have: a number or a percentage"),
-	wholeWorker("maxUnavailable", "how many machines an update may lack: a number or a percentage"),
-	wholeWorker("caBundle", "the certificate authorities of its nodes, as PEM"),
-	wholeWorker("kubelet", "kubernetes.kubelet of the pool", "kubernetes", "kubelet"),
-	wholeWorker("machineControllerManager", "machineControllerManager of the pool"),
-	wholeWorker("clusterAutoscaler", "clusterAutoscaler of the pool"),
-	wholeWorker("controlPlane", "controlPlane of the pool, in self-hosted shoots"),
+			return types.NewStringList(types.DefaultTypeAdapter, names)
+		}},
+	scalarAt("systemComponents", cel.BoolType, "whether system components may run on its nodes, which is the default", "systemComponents.allow", true),
+	optional[int64]("priority", cel.IntType, "its priority for the cluster-autoscaler; 0 by default"),
+	text("updateStrategy", `how its machines are updated, such as AutoRollingUpdate; "" by default`, "updateStrategy", ""),
+	whole("providerConfig", "providerConfig of the pool", "providerConfig"),
+	whole("maxSurge", "how many more machines an update may have: a number or a percentage", "maxSurge"),
+	whole("maxUnavailable", "how many machines an update may lack: a number or a percentage", "maxUnavailable"),
+	whole("caBundle", "the certificate authorities of its nodes, as PEM", "caBundle"),
+	whole("kubelet", "kubernetes.kubelet of the pool", "kubernetes.kubelet"),
+	whole("machineControllerManager", "machineControllerManager of the pool", "machineControllerManager"),
+	whole("clusterAutoscaler", "clusterAutoscaler of the pool", "clusterAutoscaler"),
+	whole("controlPlane", "controlPlane of the pool, in self-hosted shoots", "controlPlane"),
 )
 
-// shootOf is a shoot with the values of its workers.
-type shootOf struct {
-	*Shoot
+// The architecture of a pool defaults to amd64, as in Gardener.
+const (
+	architecturePath    = "machine.architecture"
+	defaultArchitecture = "amd64"
+)
 
-	workers []ref.Val
+// workersOf returns the values of a shoot's worker pools, and sets the pools of the object. The version of a pool's
+// kubelets defaults to the shoot's.
+func workersOf(shoot *object) any {
+	shoot.pools = map[string]*Pool{}
+	var values []ref.Val
+	for _, w := range shoot.items("spec.provider.workers") {
+		version := take(w, "kubernetes.version", "")
+		if version == "" {
+			version = take(shoot, shootVersion, "")
+			kubernetes := maps.Clone(take[map[string]any](w, "kubernetes", nil))
+			if kubernetes == nil {
+				kubernetes = map[string]any{}
+			}
+			kubernetes["version"] = version
+			w.members["kubernetes"] = kubernetes
+		}
+		p := &Pool{Kubernetes: version, Architecture: cmp.Or(take(w, architecturePath, ""), defaultArchitecture), value: workerType.value(w)}
+		shoot.pools[take(w, "name", "")] = p
+		values = append(values, p.value)
+	}
+	return types.NewRefValList(types.DefaultTypeAdapter, values)
 }
 
+// shootVersion is the path of the version of a shoot's control plane.
+const shootVersion = "spec.kubernetes.version"
+
 var shootType = newKind("graft.Shoot", []*expression.ObjectType{networkingType.object, workerType.object},
-	text("name", "its name in the garden", func(s shootOf) string { return s.Metadata.Name }),
-	text("namespace", "its namespace in the garden", func(s shootOf) string { return s.Metadata.Namespace }),
-	text("uid", "its UID in the garden", func(s shootOf) string { return s.Metadata.UID }),
-	textMap("labels", "its labels", func(s shootOf) map[string]string { return s.Metadata.Labels }),
-	textMap("annotations", "its annotations", func(s shootOf) map[string]string { return s.Metadata.Annotations }),
-	version("the version of the control plane", func(s shootOf) string { return s.Spec.Kubernetes.Version }),
-	text("region", "spec.region", func(s shootOf) string { return s.Spec.Region }),
-	text("provider", "the type of the cloud, spec.provider.type", func(s shootOf) string { return s.Spec.Provider.Type }),
-	text("cloudProfile", "the name of the cloud profile of any kind", func(s shootOf) string { return s.Spec.CloudProfile.Name }),
-	field[shootOf]{"networking", networkingType.object.Type(), "spec.networking",
-		func(s shootOf) any { return networkingType.value(s.Spec.Networking) }},
-	boolean("hibernated", "spec.hibernation.enabled", func(s shootOf) bool { return s.Spec.Hibernation.Enabled }),
-	boolean("workerless", "whether it has no worker pools", func(s shootOf) bool { return len(s.Spec.Provider.Workers) == 0 }),
+	text("name", "its name in the garden", "metadata.name", ""),
+	text("namespace", "its namespace in the garden", "metadata.namespace", ""),
+	text("uid", "its UID in the garden", "metadata.uid", ""),
+	textMap("labels", "its labels", "metadata.labels"),
+	textMap("annotations", "its annotations", "metadata.annotations"),
+	version("the version of the control plane", shootVersion),
+	text("region", "spec.region", "spec.region", ""),
+	text("provider", "the type of the cloud, spec.provider.type", "spec.provider.type", ""),
+	field{"cloudProfile", cel.StringType, "the name of the cloud profile of any kind", func(s *object) any {
+		// The second one is its former place.
+		return textValue(cmp.Or(take(s, "spec.cloudProfile.name", ""), take(s, "spec.cloudProfileName", "")))
+	}},
+	field{"networking", networkingType.object.Type(), "spec.networking",
+		func(s *object) any { return networkingType.value(s.child("spec.networking")) }},
+	scalarAt("hibernated", cel.BoolType, "spec.hibernation.enabled", "spec.hibernation.enabled", false),
+	field{"workerless", cel.BoolType, "whether it has no worker pools",
+		func(s *object) any { return types.Bool(len(s.items("spec.provider.workers")) == 0) }},
 	text("highAvailability", `the failure tolerance of the control plane: "", node or zone`,
-		func(s shootOf) string { return s.Spec.ControlPlane.HighAvailability.FailureTolerance.Type }),
-	text("purpose", "spec.purpose, such as production", func(s shootOf) string { return s.Spec.Purpose }),
-	text("technicalID", "the name of the control plane's namespace, status.technicalID",
-		func(s shootOf) string { return s.Status.TechnicalID }),
-	field[shootOf]{"workers", cel.ListType(workerType.object.Type()), "the worker pools",
-		func(s shootOf) any { return types.NewRefValList(types.DefaultTypeAdapter, s.workers) }},
-	whole("spec", "the whole spec", func(s shootOf) any { return s.Manifest.Spec() }),
-	whole("status", "the whole status", func(s shootOf) any { return s.Manifest.Status() }),
-	whole("infrastructureConfig", "spec.provider.infrastructureConfig",
-		func(s shootOf) any { return s.Manifest.In("provider", "infrastructureConfig") }),
-	whole("controlPlaneConfig", "spec.provider.controlPlaneConfig",
-		func(s shootOf) any { return s.Manifest.In("provider", "controlPlaneConfig") }),
+		"spec.controlPlane.highAvailability.failureTolerance.type", ""),
+	text("purpose", "spec.purpose, such as production", "spec.purpose", ""),
+	text("technicalID", "the name of the control plane's namespace, status.technicalID", "status.technicalID", ""),
+	field{"workers", cel.ListType(workerType.object.Type()), "the worker pools", workersOf},
+	whole("spec", "the whole spec", "spec"),
+	whole("status", "the whole status", "status"),
+	whole("infrastructureConfig", "spec.provider.infrastructureConfig", "spec.provider.infrastructureConfig"),
+	whole("controlPlaneConfig", "spec.provider.controlPlaneConfig", "spec.provider.controlPlaneConfig"),
 )
 
 var seedType = newKind("graft.Seed", nil, metadata(
-	func(s *Seed) Metadata { return s.Metadata },
-	text("region", "spec.provider.region", func(s *Seed) string { return s.Spec.Provider.Region }),
-	text("provider", "the type of the cloud, spec.provider.type", func(s *Seed) string { return s.Spec.Provider.Type }),
-	whole("spec", "the whole spec", func(s *Seed) any { return s.Manifest.Spec() }),
-	whole("providerConfig", "spec.provider.providerConfig",
-		func(s *Seed) any { return s.Manifest.In("provider", "providerConfig") }),
+	text("region", "spec.provider.region", "spec.provider.region", ""),
+	text("provider", "the type of the cloud, spec.provider.type", "spec.provider.type", ""),
+	whole("spec", "the whole spec", "spec"),
+	whole("providerConfig", "spec.provider.providerConfig", "spec.provider.providerConfig"),
 )...)
 
 var cloudProfileType = newKind("graft.CloudProfile", nil, metadata(
-	func(c *CloudProfile) Metadata { return c.Metadata },
-	text("type", "the type of the cloud", func(c *CloudProfile) string { return c.Spec.Type }),
-	whole("spec", "the whole spec", func(c *CloudProfile) any { return c.Manifest.Spec() }),
-	whole("providerConfig", "spec.providerConfig", func(c *CloudProfile) any { return c.Manifest.In("providerConfig") }),
+	text("type", "the type of the cloud", "spec.type", ""),
+	whole("spec", "the whole spec", "spec"),
+	whole("providerConfig", "spec.providerConfig", "spec.providerConfig"),
 )...)
 
-var namespaceType = newKind("graft.Namespace", nil, metadata(
-	func(n Namespace) Metadata { return n },
-)...)
+// namespaceType is the type of the control plane's namespace.
+var namespaceType = newKind("graft.Namespace", nil, metadata()...)
+
+func (n Namespace) value() ref.Val {
+	return namespaceType.object.Value(expression.Values{
+		"name": textValue(n.Name), "labels": stringMapValue(n.Labels), "annotations": stringMapValue(n.Annotations),
+	})
+}
 
 var gardenType = newKind("graft.Garden", nil, metadata(
-	func(g *Garden) Metadata { return g.Metadata },
-	version("the version of the virtual garden", func(g *Garden) string { return g.Spec.VirtualCluster.Kubernetes.Version }),
-	whole("spec", "the whole spec", func(g *Garden) any { return g.Manifest.Spec() }),
+	version("the version of the virtual garden", gardenVersionPath),
+	whole("spec", "the whole spec", "spec"),
 )...)
+
+// gardenVersionPath is the path of the version of a virtual garden.
+const gardenVersionPath = "spec.virtualCluster.kubernetes.version"
 
 // objectType is the type of the object that is admitted; objectFields has the values.
 var objectType = newKind("graft.Object", nil,
-	field[*objectFields]{name: "apiVersion", kind: cel.StringType, summary: "its apiVersion"},
-	field[*objectFields]{name: "kind", kind: cel.StringType, summary: "its kind"},
-	field[*objectFields]{name: "name", kind: cel.StringType, summary: "its name"},
-	field[*objectFields]{name: "namespace", kind: cel.StringType, summary: "its namespace"},
-	field[*objectFields]{name: "labels", kind: stringMap, summary: "its labels"},
-	field[*objectFields]{name: "annotations", kind: stringMap, summary: "its annotations"},
-	field[*objectFields]{name: "metadata", kind: cel.DynType, summary: "the whole metadata"},
-	field[*objectFields]{name: "spec", kind: cel.DynType, summary: "the whole spec"},
-	field[*objectFields]{name: "status", kind: cel.DynType, summary: "the whole status"},
-	field[*objectFields]{name: "data", kind: cel.DynType, summary: "the whole data, of a ConfigMap for instance"},
+	field{name: "apiVersion", kind: cel.StringType, summary: "its apiVersion"},
+	field{name: "kind", kind: cel.StringType, summary: "its kind"},
+	field{name: "name", kind: cel.StringType, summary: "its name"},
+	field{name: "namespace", kind: cel.StringType, summary: "its namespace"},
+	field{name: "labels", kind: stringMap, summary: "its labels"},
+	field{name: "annotations", kind: stringMap, summary: "its annotations"},
+	field{name: "metadata", kind: cel.DynType, summary: "the whole metadata"},
+	field{name: "spec", kind: cel.DynType, summary: "the whole spec"},
+	field{name: "status", kind: cel.DynType, summary: "the whole status"},
+	field{name: "data", kind: cel.DynType, summary: "the whole data, of a ConfigMap for instance"},
 )

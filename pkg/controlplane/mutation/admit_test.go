@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -22,6 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 // TestAdmitIsStable checks that a newly compiled profile returns the same bytes for the same object each time.
@@ -196,7 +198,7 @@ func (s static) Lookup(ctx context.Context, namespace string, l facts.LookupRequ
 	if s.r.LookupError != "" {
 		return nil, fmt.Errorf("%s: %w", s.r.LookupError, facts.ErrUnavailable)
 	}
-	known := facts.Static{Secrets: s.r.Lookups, ConfigMaps: s.r.Lookups, Objects: s.r.Objects}
+	known := facts.Static{Objects: append(slices.Clone(s.r.Objects), objects.Of(s.r.Lookups, s.r.Lookups)...)}
 	return known.Lookup(ctx, namespace, l)
 }
 

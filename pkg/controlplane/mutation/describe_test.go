@@ -60,12 +60,7 @@ func TestRules(t *testing.T) {
 func TestOnlyAppliesSelectedRules(t *testing.T) {
 	whole := programOf(t, described)
 	part := whole.Only(func(info mutation.RuleInfo) bool { return info.Operation == "env" })
-	seed := facts.Lazy(func() (*facts.Seed, error) {
-		return &facts.Seed{Resource: facts.Resource{Metadata: facts.Metadata{Name: "s"}}}, nil
-	})
-	shoot := &facts.Shoot{}
-	shoot.Spec.Region = "far"
-	source := &facts.Static{Facts: &facts.Facts{Shoot: shoot, Seed: seed}}
+	source := &facts.Static{Facts: shootOf(t, `{"region":"far","kubernetes":{"version":"1.34.2"}}`)}
 	for name, test := range map[string]struct {
 		program *mutation.Program
 		rules   int

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/explanation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 // TestExplainAgrees compares the explanation of each folder in testdata/admit with the admission: the outcomes of
@@ -186,8 +187,8 @@ func explainSecret(t *testing.T, text string) *explanation.Explanation {
 			`"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},` +
 			`"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.33.5","command":["/kcm","--feature-gates=A=true"]}]}}}}`),
 	}, &facts.Static{
-		Secrets:    map[string]map[string]string{"cloudprovider": theSecret, "shoot--foo--bar-credentials": theSecret},
-		ConfigMaps: map[string]map[string]string{"open": {"k": "visible"}},
+		Objects: objects.Of(map[string]map[string]string{"cloudprovider": theSecret, "shoot--foo--bar-credentials": theSecret},
+			map[string]map[string]string{"open": {"k": "visible"}}),
 	})
 }
 

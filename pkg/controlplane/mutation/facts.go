@@ -55,7 +55,7 @@ func (s *Selection) Facts(
 			return nil, factsFailure(r.Namespace, err)
 		}
 	}
-	if err := needs.Decode(found); err != nil && tolerate == nil {
+	if err := found.Decode(needs.Seed, needs.CloudProfile); err != nil && tolerate == nil {
 		return nil, factsFailure(r.Namespace, err)
 	}
 	var object facts.Object
@@ -150,11 +150,11 @@ func readFacts(ctx context.Context, namespace string, o *target.Object, source f
 // the version of its pool, which may be older than the control plane.
 func isStale(f *facts.Facts, o *target.Object) bool {
 	pool, ok := o.Document.Original().Find("metadata", "labels").Get(facts.LabelWorkerPool).Text()
-	if f.Shoot == nil || o.Form.Kind != "OperatingSystemConfig" || !ok {
+	if f.Kubernetes() == "" || o.Form.Kind != "OperatingSystemConfig" || !ok {
 		return newer(o.ImageVersion(), f.Kubernetes())
 	}
 	worker := f.Pool(pool)
-	return worker == nil || newer(o.ImageVersion(), worker.Kubernetes.Version)
+	return worker == nil || newer(o.ImageVersion(), worker.Kubernetes)
 }
 
 // newer reports whether one version of Kubernetes is newer than another. It ignores suffixes, which depend on the

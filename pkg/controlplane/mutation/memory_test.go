@@ -19,6 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 // TestMemoryOfGoldenCases admits each golden case until its result is cached, and compares the bytes and the outcomes
@@ -156,7 +157,7 @@ lookups:
 controlplane:
   kubelet:
   `+strings.Join(c.rules, "\n  ")+"\n")
-			source := &facts.Static{Facts: inRegion(t, "r").Facts, Secrets: map[string]map[string]string{"credentials": {"key": "reconcile"}}}
+			source := &facts.Static{Facts: inRegion(t, "r").Facts, Objects: objects.Of(map[string]map[string]string{"credentials": {"key": "reconcile"}}, nil)}
 			request := kubeletRequest("--v=1", "maxPods: 1")
 			for i := range 8 {
 				result, err := program.Admit(t.Context(), request, source)

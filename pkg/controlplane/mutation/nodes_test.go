@@ -23,7 +23,7 @@ controlplane:
   - file: {path: /opt/first, content: boot}
     purposes: [provision]
 `)
-	source := &facts.Static{Facts: pooled(pools{"a": "1.33.4", "b": "1.32.9"})}
+	source := &facts.Static{Facts: pooled(t, pools{"a": "1.33.4", "b": "1.32.9"})}
 	minors := map[string]string{"a": "33", "b": "32"}
 	for _, kind := range []string{"gardenlinux", "suse-chost", "ubuntu", "flatcar", "an-os-of-tomorrow"} {
 		for _, name := range []string{"gardener-node-agent-a-12345-original", "cloud-config-general-original", "x"} {

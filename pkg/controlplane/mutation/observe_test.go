@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 // asked is a source that counts lookups by name, and runs a function for each.
@@ -104,7 +105,7 @@ controlplane:
   - {when: '${ operation == "UPDATE" }', labels: {set: {b: "${ lookups.both.k }"}}}
   - {when: '${ lookups.of.k == "other" }', labels: {set: {c: "${ lookups.asked.k }"}}}
 `
-	source := &asked{Static: facts.Static{Secrets: map[string]map[string]string{"both": {"k": "v"}, "asked": {"k": "v"}, "of": {"k": "v"}}}}
+	source := &asked{Static: facts.Static{Objects: objects.Of(map[string]map[string]string{"both": {"k": "v"}, "asked": {"k": "v"}, "of": {"k": "v"}}, nil)}}
 	_, outcomes := admitEtcd(t, strings.ReplaceAll(rules, "%", "no"), source, time.Time{})
 	if diff := cmp.Diff([]string{"skipped the condition is false", "changed ", "skipped the condition is false"}, outcomes); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 // writing are rules that each leave a value on an Etcd.
@@ -115,7 +116,7 @@ func taken(t *testing.T, rules string, object, old []byte) []byte {
 		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "shoot--x--y", Name: "etcd-main",
 		Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd", Object: object, OldObject: old,
 	}
-	source := &facts.Static{Secrets: map[string]map[string]string{"s": {"k": "s3cr3t"}}}
+	source := &facts.Static{Objects: objects.Of(map[string]map[string]string{"s": {"k": "s3cr3t"}}, nil)}
 	result, err := program.Admit(t.Context(), request, source)
 	if err != nil {
 		t.Fatal(err)

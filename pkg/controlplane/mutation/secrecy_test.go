@@ -20,6 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 // theSecret is a value that must be hidden in all the forms that the rules below write.
@@ -57,8 +58,8 @@ func admitSecret(t *testing.T, rule string, observe mutation.Observer) (*mutatio
 			`"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},` +
 			`"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.33.5","command":["/kcm","--feature-gates=A=true"]}]}}}}`),
 	}, &facts.Static{
-		Secrets:    map[string]map[string]string{"cloudprovider": theSecret, "shoot--foo--bar-credentials": theSecret},
-		ConfigMaps: map[string]map[string]string{"open": {"k": "visible"}},
+		Objects: objects.Of(map[string]map[string]string{"cloudprovider": theSecret, "shoot--foo--bar-credentials": theSecret},
+			map[string]map[string]string{"open": {"k": "visible"}}),
 	}, observe)
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
@@ -59,13 +60,23 @@ func programOf(t testing.TB, rules string) *mutation.Program {
 	return compiled(t, compiler.Options{Generation: contract.Today, Kubernetes: elsewhere}, head+rules)
 }
 
-func versioned(version string) *facts.Facts {
+func versioned(t testing.TB, version string) *facts.Facts {
 	if version == "" {
 		return &facts.Facts{}
 	}
-	shoot := &facts.Shoot{}
-	shoot.Spec.Kubernetes.Version = version
-	return &facts.Facts{Shoot: shoot}
+	return shootOf(t, fmt.Sprintf(`{"kubernetes":{"version":%q}}`, version))
+}
+
+// shootOf returns the facts of a shoot with this spec, on the seed s.
+func shootOf(t testing.TB, spec string) *facts.Facts {
+	t.Helper()
+	const seed = `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Seed","metadata":{"name":"s"}}`
+	f, err := facts.FromClusterObjects("shoot--a--b", nil, []byte(seed),
+		[]byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":`+spec+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // TestUpgrade checks that only facts that are older than the object are read again before a rule is selected by
@@ -102,7 +113,7 @@ controlplane:
 		"a rule without a fact":                          {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &lagging{cached: versioned(test.cached), stored: versioned(test.stored)}
+			s := &lagging{cached: versioned(t, test.cached), stored: versioned(t, test.stored)}
 			result, err := program.Admit(t.Context(), requestFor(test.target, test.image), s)
 			if err != nil {
 				t.Fatal(err)
@@ -116,7 +127,7 @@ controlplane:
 		})
 	}
 	t.Run("fails if the Cluster cannot be read", func(t *testing.T) {
-		s := &lagging{cached: versioned("1.33.4"), down: fmt.Errorf("no: %w", facts.ErrUnavailable)}
+		s := &lagging{cached: versioned(t, "1.33.4"), down: fmt.Errorf("no: %w", facts.ErrUnavailable)}
 		_, err := program.Admit(t.Context(), requestFor(apiServer, "kube-apiserver:v1.34.2"), s)
 		var failure *mutation.Failure
 		if !errors.As(err, &failure) || failure.Reason != mutation.FactsUnavailable {
@@ -162,7 +173,7 @@ controlplane:
 		"the newest version is unknown": {image + "latest", "a", pools{"a": "1.33.4"}, nil, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &lagging{cached: pooled(test.cached), stored: pooled(test.stored)}
+			s := &lagging{cached: pooled(t, test.cached), stored: pooled(t, test.stored)}
 			result, err := program.Admit(t.Context(), nodeRequest(test.pool, test.image), s)
 			if err != nil {
 				t.Fatal(err)
@@ -176,7 +187,7 @@ controlplane:
 		})
 	}
 	t.Run("an unknown pool", func(t *testing.T) {
-		s := &lagging{cached: pooled(pools{"a": "1.33.4"}), stored: pooled(pools{"a": "1.33.4"})}
+		s := &lagging{cached: pooled(t, pools{"a": "1.33.4"}), stored: pooled(t, pools{"a": "1.33.4"})}
 		_, err := program.Admit(t.Context(), nodeRequest("gone", image+"1.33.4"), s)
 		var failure *mutation.Failure
 		if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed || s.refreshes != 1 {
@@ -189,13 +200,12 @@ controlplane:
 type pools = map[string]string
 
 // pooled are the facts of a shoot of 1.34.2 with these pools.
-func pooled(versions pools) *facts.Facts {
-	f := versioned("1.34.2")
-	provider := &f.Shoot.Spec.Provider
+func pooled(t testing.TB, versions pools) *facts.Facts {
+	var workers []string
 	for name, version := range versions {
-		provider.Workers = append(provider.Workers, facts.Worker{Name: name, Kubernetes: facts.Versioned{Version: version}})
+		workers = append(workers, fmt.Sprintf(`{"name":%q,"kubernetes":{"version":%q}}`, name, version))
 	}
-	return f
+	return shootOf(t, `{"kubernetes":{"version":"1.34.2"},"provider":{"workers":[`+strings.Join(workers, ",")+`]}}`)
 }
 
 // nodeRequest has an OperatingSystemConfig with the kubelet from the image; "-" makes it an inline file, "" leaves it

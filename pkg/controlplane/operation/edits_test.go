@@ -201,9 +201,12 @@ func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 
 // variables are the variables of a rule.
 func variables() operation.Variables {
-	shoot := &facts.Shoot{Resource: facts.Resource{Manifest: facts.NewManifest([]byte(`{"spec":{"provider":{"workers":[]}}}`))}}
-	shoot.Spec.Kubernetes.Version = "1.34.1"
-	return (&facts.Facts{Shoot: shoot}).Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
+	shoot := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":{"kubernetes":{"version":"1.34.1"},"provider":{"workers":[]}}}`
+	f, err := facts.FromClusterObjects("shoot--foo--bar", nil, nil, []byte(shoot))
+	if err != nil {
+		panic(err)
+	}
+	return f.Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
 }
 
 // at returns the value at a JSON pointer: the text of a string, otherwise JSON.

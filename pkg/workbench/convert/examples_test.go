@@ -83,7 +83,7 @@ func admitted(t *testing.T, program *mutation.Program, o sample.Options, generat
 	admission := render.Admission{Namespace: known.Namespace.Name, Labels: known.Namespace.Labels, Operation: "CREATE"}
 	static := &facts.Static{Facts: known, Objects: []map[string]any{
 		{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "cloudprovider"}, "data": map[string]any{}},
-		{"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Infrastructure", "metadata": map[string]any{"name": known.Shoot.Metadata.Name},
+		{"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Infrastructure", "metadata": map[string]any{"name": "sample"},
 			"status": map[string]any{"nodesCIDR": "10.250.0.0/16"}},
 		{"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "BackupBucket", "metadata": map[string]any{"name": "backups"}},
 	}}

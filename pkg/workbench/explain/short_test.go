@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 const shortSecret = `
@@ -50,7 +51,7 @@ func TestShortSecrets(t *testing.T) {
 		object := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"ns"},"spec":{"selector":{},"template":{
 			"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.30.5","command":["/kcm","--pin=` + stood + `"]}]}}}}`
 		admission := render.Admission{Namespace: "ns", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}, Operation: "CREATE"}
-		found := &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": {"pin": "42"}}}
+		found := &facts.Static{Objects: objects.Of(map[string]map[string]string{"cloudprovider": {"pin": "42"}}, nil)}
 		explained, err := explain.Of(t.Context(), program, []byte(object), admission, found)
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/objects"
 )
 
 const secretRules = `
@@ -87,7 +88,9 @@ func admittedBy(t *testing.T, text, object string, found map[string]string) *ren
 		t.Fatal(err)
 	}
 	admission := render.Admission{Namespace: "ns", Labels: map[string]string{"shoot.gardener.cloud/provider": "acme"}, Operation: "CREATE"}
-	if err := change.Admit(t.Context(), program, admission, &facts.Static{Secrets: map[string]map[string]string{"cloudprovider": found}}); err != nil {
+	if err := change.Admit(t.Context(), program, admission, &facts.Static{
+		Objects: objects.Of(map[string]map[string]string{"cloudprovider": found}, nil),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if !change.Hides() {

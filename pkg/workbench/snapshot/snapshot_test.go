@@ -12,8 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -133,8 +136,8 @@ func TestBuild(t *testing.T) {
 
 func describe(s *snapshot.Snapshot) string {
 	region := ""
-	if s.Facts.Shoot != nil {
-		region = s.Facts.Shoot.Spec.Region
+	if shoot, ok := s.Facts.Activation(facts.Object{}, "CREATE").ResolveName("shoot"); ok {
+		region = shoot.(traits.Indexer).Get(types.String("region")).Value().(string)
 	}
 	var objects []string
 	for _, o := range s.Objects {

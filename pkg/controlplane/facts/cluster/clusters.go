@@ -67,14 +67,9 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 	}
 	return s.decodeOnce(version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion}, namespace, func() (*facts.Facts, error) {
-		shoot, err := facts.DecodeShoot(cluster.Spec.Shoot.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
-		}
-		return &facts.Facts{
-			Shoot: shoot, CloudProfile: share(s.shared, cluster.Spec.CloudProfile.Raw, facts.DecodeCloudProfile),
-			Seed: share(s.shared, cluster.Spec.Seed.Raw, facts.DecodeSeed),
-		}, nil
+		cloudProfile := share(s.shared, cluster.Spec.CloudProfile.Raw, facts.CloudProfile)
+		seed := share(s.shared, cluster.Spec.Seed.Raw, facts.Seed)
+		return facts.FromParts(namespace.Name, cloudProfile, seed, cluster.Spec.Shoot.Raw)
 	})
 }
 
@@ -97,21 +92,16 @@ func (s *Source) decodeOnce(v version, namespace *metav1.PartialObjectMetadata, 
 // versions.
 const maximumShared = 64
 
-// share returns the known part with the same content, or nil without a resource. Every Cluster contains a copy of its
-// cloud profile and seed, and cloud profiles can be large, so that only one copy is kept and decoded.
-func share[T any](known *lru.Cache, raw []byte, decode func([]byte) (*T, error)) *facts.Part[T] {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
+// share returns the known part with the same content, or makes one. Every Cluster contains a copy of its cloud profile and
+// seed, and cloud profiles can be large, so that only one copy is kept and decoded.
+func share(known *lru.Cache, raw []byte, part func([]byte) *facts.Part) *facts.Part {
 	sum := sha256.Sum256(raw)
-	if kept, _ := known.Get(sum); kept != nil {
-		if part, ok := kept.(*facts.Part[T]); ok {
-			return part
-		}
+	if kept, ok := known.Get(sum); ok {
+		return kept.(*facts.Part)
 	}
-	part := facts.Lazy(func() (*T, error) { return decode(raw) })
-	known.Add(sum, part)
-	return part
+	made := part(raw)
+	known.Add(sum, made)
+	return made
 }
 
 // turns limits concurrent reads of Clusters, and lets callers that need the same Cluster share one read: the admissions

@@ -159,18 +159,3 @@ func (s *Scope) MarkSecrets(t *target.Target, writes []operation.Write, items []
 		}
 	}
 }
-
-// Decode decodes the used parts of the Cluster, so that an invalid part is found before expressions are evaluated.
-func (n *Needs) Decode(f *facts.Facts) error {
-	if n.Seed {
-		if _, err := f.Seed.Get(); err != nil {
-			return err
-		}
-	}
-	if n.CloudProfile {
-		if _, err := f.CloudProfile.Get(); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -75,12 +75,9 @@ func (i *images) variable() expression.Variable {
 
 // value returns the images for a control plane, or for one of its worker pools.
 func (i *images) value(f *facts.Facts, pool string) ref.Val {
-	wanted := image.Wanted{Target: f.Kubernetes()}
-	if seed, err := f.Seed.Get(); err == nil && seed != nil {
-		wanted.Runtime = seed.Status.KubernetesVersion
-	}
+	wanted := image.Wanted{Target: f.Kubernetes(), Runtime: f.SeedKubernetes()}
 	if worker := f.Pool(pool); worker != nil {
-		wanted.Target, wanted.Architecture = worker.Kubernetes.Version, worker.Machine.Architecture
+		wanted.Target, wanted.Architecture = worker.Kubernetes, worker.Architecture
 	}
 	if known, ok := i.choices.Get(wanted); ok {
 		return known.(ref.Val)
