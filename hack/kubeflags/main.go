@@ -79,7 +79,7 @@ type table struct{ kubeflags.Table }
 // merge merges the data of all releases. It fails if a minor version is missing.
 func merge(dumps []dump) (*table, error) {
 	t := &table{kubeflags.Table{
-		Flags: map[string]map[string]kubeflags.FlagRow{}, Plugins: map[string]kubeflags.PluginHistory{}, Fields: map[string]kubeflags.FieldHistory{},
+		Flags: map[string]map[string]kubeflags.FlagHistory{}, Plugins: map[string]kubeflags.PluginHistory{}, Fields: map[string]kubeflags.FieldHistory{},
 	}}
 	for i, d := range dumps {
 		if i > 0 && d.minor != dumps[i-1].minor+1 {
@@ -133,29 +133,19 @@ func spans[V any](dumps []dump, of func(int) map[string]V) (map[string]kubeflags
 // deprecated since the first of the consecutive versions that deprecate it.
 func (t *table) mergeFlags(dumps []dump, component string) error {
 	found, err := spans(dumps, func(i int) map[string]flagOf { return dumps[i].parts[component].Flags })
-	rows := map[string]kubeflags.FlagRow{}
+	rows := map[string]kubeflags.FlagHistory{}
 	for _, d := range dumps {
 		for _, name := range slices.Sorted(maps.Keys(d.parts[component].Flags)) {
 			f := d.parts[component].Flags[name]
-			row := kubeflags.FlagRow{Span: found[name], Type: f.Type}
+			row := kubeflags.FlagHistory{Span: found[name], Type: f.Type}
 			if f.Deprecated != "" {
-				row.Deprecated, row.Message = cmp.Or(rows[name].Deprecated, d.minor), t.message(f.Deprecated)
+				row.Deprecated, row.Message = cmp.Or(rows[name].Deprecated, d.minor), f.Deprecated
 			}
 			rows[name] = row
 		}
 	}
 	t.Flags[component] = rows
 	return err
-}
-
-// message returns the index of a message in the table, adding it if it is new. The order of calls must be
-// deterministic.
-func (t *table) message(text string) int {
-	if i := slices.Index(t.Messages, text); i >= 0 {
-		return i
-	}
-	t.Messages = append(t.Messages, text)
-	return len(t.Messages) - 1
 }
 
 // mergePlugins adds an entry for each admission plugin of kube-apiserver.
@@ -190,22 +180,26 @@ func (t *table) mergeFields(dumps []dump) error {
 	return err
 }
 
-// mergeGates returns a line for each gate. Lines that are equal for all components are moved to "*".
-func mergeGates(dumps []dump) map[string]map[string]string {
-	gates := map[string]map[string]string{"*": {}}
+// mergeGates returns the history of each gate. Histories that are equal for all components are moved to "*".
+func mergeGates(dumps []dump) map[string]map[string]kubeflags.GateHistory {
+	gates := map[string]map[string]kubeflags.GateHistory{"*": {}}
 	for _, component := range components {
-		gates[component] = map[string]string{}
+		of := map[string]kubeflags.GateHistory{}
 		for _, d := range dumps {
-			for name := range d.parts[component].Gates {
-				gates[component][name] = gateLine(dumps, component, name)
+			for name, g := range d.parts[component].Gates {
+				if of[name] == nil {
+					of[name] = kubeflags.GateHistory{}
+				}
+				of[name][d.minor] = kubeflags.GateState{Stage: kubeflags.Stage(g.Stage), Default: g.Default, Locked: g.Locked}
 			}
 		}
+		gates[component] = of
 	}
-	for name, line := range gates[components[0]] {
-		if slices.ContainsFunc(components, func(c string) bool { return gates[c][name] != line }) {
+	for name, history := range gates[components[0]] {
+		if slices.ContainsFunc(components, func(c string) bool { return !maps.Equal(gates[c][name], history) }) {
 			continue
 		}
-		gates["*"][name] = line
+		gates["*"][name] = history
 		for _, component := range components {
 			delete(gates[component], name)
 		}
@@ -213,26 +207,10 @@ func mergeGates(dumps []dump) map[string]map[string]string {
 	return gates
 }
 
-func gateLine(dumps []dump, component, name string) string {
-	var words []string
-	for _, d := range dumps {
-		word := "."
-		if g, ok := d.parts[component].Gates[name]; ok {
-			word = kubeflags.GateState{Stage: kubeflags.Stage(g.Stage), Default: g.Default, Locked: g.Locked}.Word()
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, " ")
-}
-
 // bytes returns the table in JSON with one entry per line, for readable diffs.
 func (t *table) bytes() []byte {
-	var messages []string
-	for _, message := range t.Messages {
-		messages = append(messages, "\n"+raw(message))
-	}
-	return fmt.Appendf(nil, "{\n\"releases\": %s,\n\"versions\": %s,\n\"messages\": [%s],\n\"flags\": %s,\n\"gates\": %s,\n\"plugins\": %s,\n\"fields\": %s\n}\n",
-		raw(t.Releases), raw(t.Versions), strings.Join(messages, ","), lines(t.Flags, entries), lines(t.Gates, entries), entries(t.Plugins), entries(t.Fields))
+	return fmt.Appendf(nil, "{\n\"releases\": %s,\n\"versions\": %s,\n\"flags\": %s,\n\"gates\": %s,\n\"plugins\": %s,\n\"fields\": %s\n}\n",
+		raw(t.Releases), raw(t.Versions), lines(t.Flags, entries), lines(t.Gates, entries), entries(t.Plugins), entries(t.Fields))
 }
 
 func entries[V any](of map[string]V) string { return lines(of, raw) }

@@ -50,16 +50,16 @@ func TestMerge(t *testing.T) {
 	if err := json.Unmarshal(merged.bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	flags := map[string]kubeflags.FlagRow{
+	flags := map[string]kubeflags.FlagHistory{
 		"old":  {Span: kubeflags.Span{Removed: 32}, Type: "bool"},
-		"late": {Type: "int64", Deprecated: 31, Message: 1},
+		"late": {Type: "int64", Deprecated: 31, Message: "y"},
 		"new":  {Span: kubeflags.Span{Since: 33}, Type: "duration"},
 		"both": {Type: "string"},
 	}
 	want := kubeflags.Table{
-		Releases: []string{"v1.31.2", "v1.32.0", "v1.33.9"}, Versions: []kubeflags.Minor{31, 32, 33}, Messages: []string{"x", "y"},
-		Flags: map[string]map[string]kubeflags.FlagRow{},
-		Gates: map[string]map[string]string{"*": {}},
+		Releases: []string{"v1.31.2", "v1.32.0", "v1.33.9"}, Versions: []kubeflags.Minor{31, 32, 33},
+		Flags: map[string]map[string]kubeflags.FlagHistory{},
+		Gates: map[string]map[string]kubeflags.GateHistory{"*": {}},
 		Plugins: map[string]kubeflags.PluginHistory{
 			"Off": {}, "On": {Default: true}, "Went": {Span: kubeflags.Span{Removed: 32}, Default: true},
 		},
@@ -69,9 +69,9 @@ func TestMerge(t *testing.T) {
 	}
 	for _, component := range components {
 		want.Flags[component] = flags
-		want.Gates[component] = map[string]string{"B": ". . ga+!"}
+		want.Gates[component] = map[string]kubeflags.GateHistory{"B": {33: {Stage: kubeflags.GA, Default: true, Locked: true}}}
 	}
-	want.Gates["*"]["A"] = "alpha- beta+ ."
+	want.Gates["*"]["A"] = kubeflags.GateHistory{31: {Stage: kubeflags.Alpha}, 32: {Stage: kubeflags.Beta, Default: true}}
 	delete(want.Gates["kubelet"], "B")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -64,11 +64,11 @@ func (s Span) String() string {
 type FlagHistory struct {
 	Span
 	// Type is the type of the value as pflag names it, such as bool, int32, duration or stringSlice.
-	Type string
+	Type string `json:"type"`
 	// Deprecated is the first version in which the component warns of it, or zero.
-	Deprecated Minor
+	Deprecated Minor `json:"deprecated,omitempty"`
 	// Message is the component's message about a deprecated flag.
-	Message string
+	Message string `json:"message,omitempty"`
 }
 
 // DeprecatedIn reports whether the component warns of the flag in a version.
@@ -78,12 +78,7 @@ func (h FlagHistory) DeprecatedIn(m Minor) bool {
 
 // Flag returns the history of a flag, given without leading dashes. It returns false if no version in the table has it.
 func Flag(component, name string) (FlagHistory, bool) {
-	t := load()
-	row, ok := t.Flags[component][strings.ReplaceAll(name, "_", "-")]
-	history := FlagHistory{Span: row.Span, Type: row.Type, Deprecated: row.Deprecated}
-	if row.Deprecated != 0 {
-		history.Message = t.Messages[row.Message]
-	}
+	history, ok := load().Flags[component][strings.ReplaceAll(name, "_", "-")]
 	return history, ok
 }
 
@@ -192,40 +187,28 @@ func (s GateState) String() string {
 
 // Gate returns the history of a feature gate of a component. It returns false if no version in the table has it.
 func Gate(component, name string) (GateHistory, bool) {
-	history, ok := gates()[component][name]
+	t := load()
+	if t.Flags[component] == nil {
+		return nil, false
+	}
+	if history, ok := t.Gates[component][name]; ok {
+		return history, true
+	}
+	history, ok := t.Gates[every][name]
 	return history, ok
 }
 
-// gates decodes the histories of the gates of each component once.
-var gates = sync.OnceValue(func() map[string]map[string]GateHistory {
-	t, all := load(), map[string]map[string]GateHistory{}
-	for component := range t.Flags {
-		all[component] = map[string]GateHistory{}
-		for _, owner := range []string{every, component} {
-			for name, line := range t.Gates[owner] {
-				history := GateHistory{}
-				for i, word := range strings.Fields(line) {
-					if word != absent {
-						history[t.Versions[i]] = parseState(word)
-					}
-				}
-				all[component][name] = history
-			}
-		}
-	}
-	return all
-})
-
 // Gates returns the gates that a component knows in a version, sorted.
 func Gates(component string, m Minor) []string {
-	return names(gates()[component], m)
+	t := load()
+	if t.Flags[component] == nil {
+		return nil
+	}
+	return slices.Sorted(slices.Values(append(names(t.Gates[every], m), names(t.Gates[component], m)...)))
 }
 
-// absent is the word for a version without the gate.
-const absent = "."
-
-// Word writes the state for the table, such as beta- or ga+! (on by default, and locked).
-func (s GateState) Word() string {
+// MarshalText writes the state for the table, such as beta- or ga+! (on by default, and locked). It never fails.
+func (s GateState) MarshalText() ([]byte, error) {
 	word := string(s.Stage) + "-"
 	if s.Default {
 		word = string(s.Stage) + "+"
@@ -233,13 +216,15 @@ func (s GateState) Word() string {
 	if s.Locked {
 		word += "!"
 	}
-	return word
+	return []byte(word), nil
 }
 
-func parseState(word string) GateState {
-	text, locked := strings.CutSuffix(word, "!")
+// UnmarshalText reads a state from the table. It never fails.
+func (s *GateState) UnmarshalText(word []byte) error {
+	text, locked := strings.CutSuffix(string(word), "!")
 	stage, on := strings.CutSuffix(text, "+")
-	return GateState{Stage: Stage(strings.TrimSuffix(stage, "-")), Default: on, Locked: locked}
+	*s = GateState{Stage: Stage(strings.TrimSuffix(stage, "-")), Default: on, Locked: locked}
+	return nil
 }
 
 // PluginHistory is the history of an admission plugin of kube-apiserver.
@@ -343,26 +328,14 @@ type Table struct {
 	// Releases are the releases from which the table was generated, one for each of Versions.
 	Releases []string `json:"releases"`
 	Versions []Minor  `json:"versions"`
-	// Messages are the messages of deprecated flags. Many flags share one.
-	Messages []string `json:"messages"`
 	// Flags are by component and name.
-	Flags map[string]map[string]FlagRow `json:"flags"`
-	// Gates are by component and name: a word for each version, see GateState.Word. Gates that are equal in all components
-	// are under "*".
-	Gates map[string]map[string]string `json:"gates"`
+	Flags map[string]map[string]FlagHistory `json:"flags"`
+	// Gates are by component and name. Gates that are equal in all components are under "*".
+	Gates map[string]map[string]GateHistory `json:"gates"`
 	// Plugins are the admission plugins of kube-apiserver, by name.
 	Plugins map[string]PluginHistory `json:"plugins"`
 	// Fields are the fields of the KubeletConfiguration, by path.
 	Fields map[string]FieldHistory `json:"fields"`
-}
-
-// FlagRow is a flag in the table.
-type FlagRow struct {
-	Span
-	Type       string `json:"type"`
-	Deprecated Minor  `json:"deprecated,omitempty"`
-	// Message is the place of the message among Messages.
-	Message int `json:"message,omitempty"`
 }
 
 // every is the component name for gates of all components.
