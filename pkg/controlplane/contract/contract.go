@@ -59,12 +59,9 @@ func (g Generation) For(constraint string) bool {
 	if err != nil {
 		return false
 	}
-	first, last := firstUnlabelled, semver.New(1, newestMinor, 0, "", "")
-	if g == Labelled {
-		first, last = semver.New(1, 0, 0, "", ""), semver.New(1, firstUnlabelled.Minor()-1, 0, "", "")
-	}
-	for minor := first.Minor(); minor <= last.Minor(); minor++ {
-		if parsed.Check(semver.New(1, minor, 0, "", "")) {
+	for minor := range uint64(newestMinor) {
+		version := semver.New(1, minor, 0, "", "")
+		if version.LessThan(firstUnlabelled) == (g == Labelled) && parsed.Check(version) {
 			return true
 		}
 	}

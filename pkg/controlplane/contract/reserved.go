@@ -102,15 +102,7 @@ func ReservedFlag(t *target.Target, flag string) (Clause, bool) {
 // LockedFlag returns the clause that forbids any rule to write a flag in the given generation. In the labelled
 // generation, this depends on the object, and Protect decides.
 func LockedFlag(t *target.Target, flag string, g Generation) (Clause, bool) {
-	if g != Today || t.Component != "kube-apiserver" {
-		return Clause{}, false
-	}
-	for _, locked := range LockedFlags {
-		if flag == locked {
-			return sniFlags, true
-		}
-	}
-	return Clause{}, false
+	return sniFlags, g == Today && t.Component == "kube-apiserver" && slices.Contains(LockedFlags, flag)
 }
 
 // ForbiddenInput returns the clause that forbids environment variables, Secrets and ConfigMaps in the target's own
