@@ -192,11 +192,11 @@ func (g *Guard) waitTurn(r *http.Request, b *received) (ctx context.Context, end
 		if said := Timeout(r); said > 0 {
 			patience = min(patience, said)
 		}
-		limited := EndAt(r.Context(), b.began.Add(patience))
+		limited, end := context.WithDeadline(r.Context(), b.began.Add(patience))
 		if g.places.Acquire(limited, 1) == nil {
-			return limited, limited.End, nil
+			return limited, end, nil
 		}
-		limited.End()
+		end()
 	}
 	g.metrics.refuse(refusedRequest, reasonBusy)
 	return nil, nil, ErrBusy

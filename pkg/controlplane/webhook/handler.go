@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -91,8 +90,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.Engine.Serves(x.route) {
 		x.served, x.provider = true, x.route.label()
 	}
-	ctx := serving.EndAt(r.Context(), x.started.Add(timeout(r, h.Timeout)))
-	defer ctx.End()
+	ctx, end := context.WithDeadline(r.Context(), x.started.Add(timeout(r, h.Timeout)))
+	defer end()
 	err := h.read(ctx, w, r, x)
 	if err == nil {
 		x.review, err = parseReview(x.body, x.route)
@@ -222,21 +221,16 @@ func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {
 	http.Error(w, r.message, r.status)
 }
 
-// recover responds to a request after a panic. It logs the panic's value only if it is a runtime error, because other
-// values could contain parts of an object.
+// recover responds to a request after a panic.
 func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	// http.Server handles the deliberate abort of a connection.
-	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+	if serving.Aborted(value) {
 		panic(value)
 	}
-	cause := fmt.Errorf("panic of type %T", value)
-	if err, ok := value.(runtime.Error); ok {
-		cause = err
-	}
+	cause := serving.Panicked(value)
 	h.Log.Error(cause, "A request panicked: this is a bug", "stack", string(debug.Stack()))
 	if x.review == nil {
 		h.Metrics.failure(x, Panicked)

@@ -45,8 +45,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.ServeIn(
 // ServeIn works like ServeHTTP, with the given context instead of the request's. The timeout starts now.
 func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
-	limited := serving.EndAt(ctx, started.Add(h.patience(r)))
-	defer limited.End()
+	limited, end := context.WithDeadline(ctx, started.Add(h.patience(r)))
+	defer end()
 	e := &exchange{}
 	status := h.serve(limited, e, w, r)
 	e.Bytes = len(e.body)
