@@ -7,7 +7,6 @@ package embed_test
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -41,13 +40,13 @@ func profiles(t *testing.T, rules string) []*profile.Document {
 	return documents
 }
 
-// TestMutatorWithoutFacts checks that a mutator is rejected for rules that need unavailable facts.
+// TestMutatorWithoutFacts checks that a mutator needs a source of facts.
 func TestMutatorWithoutFacts(t *testing.T) {
-	_, err := embed.NewMutator(nil, profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: \"${ shoot.region }\"}\n"), embed.Options{Provider: "acme"})
-	if err == nil || !strings.Contains(err.Error(), "p:7:5: controlplane.node[0]: names shoot, and there is no source of facts") {
-		t.Errorf("got %v", err)
+	rules := profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: a}\n")
+	if _, err := embed.NewMutator(nil, rules, embed.Options{Provider: "acme"}); err == nil {
+		t.Error("no error without a source of facts, want one")
 	}
-	if _, err := embed.NewMutator(nil, profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: a}\n"), embed.Options{Provider: "acme"}); err != nil {
+	if _, err := embed.NewMutator(nil, rules, embed.Options{Provider: "acme", Facts: &facts.Static{}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -67,7 +66,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(map[string][]byte{"b.yaml": []byte("b"), "files/a.sh": []byte("a")}, documents[0].Attachments); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
-	if _, err := embed.NewMutator(scheme.Scheme, documents, embed.Options{Provider: "acme"}); err != nil {
+	if _, err := embed.NewMutator(scheme.Scheme, documents, embed.Options{Provider: "acme", Facts: &facts.Static{}}); err != nil {
 		t.Error(err)
 	}
 	if _, err := embed.Load(fstest.MapFS{"files/a.sh": file("a")}); !errors.Is(err, embed.ErrNoProfiles) {
@@ -94,9 +93,7 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shoot := &facts.Shoot{}
-	shoot.Spec.Kubernetes.Version = "1.34.2"
-	source := &facts.Static{Facts: &facts.Facts{Shoot: shoot}}
+	source := &facts.Static{Facts: shootOf(t, `{"kubernetes":{"version":"1.34.2"}}`)}
 	for want, options := range map[string]embed.Options{
 		"--image=registry.example.com/agent:v1": {Provider: "acme", Facts: source, Kubernetes: elsewhere},
 		"--image=mirror.example.com/agent:v1":   {Provider: "acme", Facts: source, Images: overwrite, Kubernetes: elsewhere},
@@ -110,4 +107,14 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s: got %v, %v", want, object.Spec.Template.Spec.Containers[0].Command, err)
 		}
 	}
+}
+
+// shootOf returns the facts of a shoot with this spec.
+func shootOf(t *testing.T, spec string) *facts.Facts {
+	t.Helper()
+	f, err := facts.FromClusterObjects("shoot--a--b", nil, nil, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":`+spec+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

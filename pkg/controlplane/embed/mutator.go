@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
@@ -28,7 +27,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Options are the settings for profiles in an extension.
@@ -38,7 +36,7 @@ type Options struct {
 	// Set is the set of webhooks of the mutator; the default is target.ControlPlane. Each set needs a mutator.
 	Set target.Set
 	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager.
-	// Nil: rules that need facts are refused.
+	// An empty facts.Static suffices for rules without facts.
 	Facts facts.Source
 	// Images override those in the image vectors of profiles, like IMAGEVECTOR_OVERWRITE elsewhere; nil for none.
 	Images *image.Vector
@@ -62,8 +60,11 @@ type Mutator struct {
 var _ extensionswebhook.Mutator = (*Mutator)(nil)
 
 // NewMutator returns a mutator of profiles; pass the manager's scheme. It returns source.Findings with positions if
-// profiles are wrong, or if a rule needs facts and the options have no source of facts.
+// profiles are wrong. It fails without a source of facts.
 func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options) (*Mutator, error) {
+	if o.Facts == nil {
+		return nil, errors.New("the mutator has no source of facts")
+	}
 	o.Set = cmp.Or(o.Set, target.ControlPlane)
 	program, err := compiler.Compile(profiles, compiler.Options{Generation: contract.Today, ImageOverwrite: o.Images, Kubernetes: o.Kubernetes})
 	if err != nil {
@@ -73,40 +74,15 @@ func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options)
 		return info.Set == o.Set && (info.Garden || info.Provider == o.Provider)
 	}
 	m := &Mutator{scheme: scheme, options: o, program: program.Only(ours)}
-	var findings source.Findings
 	for _, info := range m.program.Rules() {
-		if !ours(info) {
-			continue
-		}
-		m.shoots, m.garden = m.shoots || !info.Garden, m.garden || info.Garden
-		if name := neededFacts(info); o.Facts == nil && name != "" {
-			findings = append(findings, source.Finding{
-				Position: info.Position, Path: info.Path, Message: fmt.Sprintf("names %s, and there is no source of facts", name),
-			})
+		if ours(info) {
+			m.shoots, m.garden = m.shoots || !info.Garden, m.garden || info.Garden
 		}
 	}
 	if !m.shoots && !m.garden {
 		return nil, fmt.Errorf("compiling the profiles for %s of provider %q: %w", o.Set, o.Provider, ErrNoRules)
 	}
-	if err := findings.Err(); err != nil {
-		return nil, fmt.Errorf("making a mutator without facts: %w", err)
-	}
-	if o.Facts == nil {
-		m.options.Facts = &facts.Static{}
-	}
 	return m, nil
-}
-
-// neededFacts returns the first variable of the facts that a rule uses, or an empty string.
-func neededFacts(info mutation.RuleInfo) string {
-	for _, name := range []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", "images", "lookups"} {
-		if slices.ContainsFunc(info.References, func(reference string) bool {
-			return reference == name || strings.HasPrefix(reference, name+".")
-		}) {
-			return name
-		}
-	}
-	return ""
 }
 
 // Types returns the kinds of objects with rules, as unstructured objects. A webhook registered with them loses nothing;

@@ -50,7 +50,7 @@ const setFlag = "controlplane:\n  kube-scheduler:\n  - flags: {set: {a: \"${ ope
 // TestMutatorEditsTypedAndUnstructuredObjects checks that typed and unstructured objects get the edits, and that unstructured ones keep
 // unknown fields.
 func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
-	m := newMutator(t, setFlag, nil)
+	m := newMutator(t, setFlag, &facts.Static{})
 	for name, object := range map[string]client.Object{
 		"an object of a Go type": into[appsv1.Deployment](t, scheduler), "an unstructured object": into[unstructured.Unstructured](t, scheduler),
 	} {
@@ -82,7 +82,7 @@ func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
 
 // TestMutatorLeavesOtherObjectsUnchanged checks which objects stay unchanged.
 func TestMutatorLeavesOtherObjectsUnchanged(t *testing.T) {
-	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {v: \"2\"}}\n", nil)
+	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {v: \"2\"}}\n", &facts.Static{})
 	deleted := into[appsv1.Deployment](t, strings.Replace(scheduler, "--v=2", "--v=1", 1))
 	deleted.DeletionTimestamp = &metav1.Time{}
 	other := into[appsv1.Deployment](t, strings.ReplaceAll(scheduler, "kube-scheduler", "other"))
@@ -104,7 +104,7 @@ func TestMutatorLeavesOtherObjectsUnchanged(t *testing.T) {
 // TestMutatorDeniesFieldsThatTheTypeLacks checks that a write of a field that the Go type lacks is denied, and made on unstructured
 // objects.
 func TestMutatorDeniesFieldsThatTheTypeLacks(t *testing.T) {
-	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.ofTomorrow: yes}}\n", nil)
+	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.ofTomorrow: yes}}\n", &facts.Static{})
 	typed := into[appsv1.Deployment](t, scheduler)
 	before := typed.DeepCopy()
 	err := m.Mutate(t.Context(), typed, nil)
@@ -125,9 +125,7 @@ func TestMutatorDeniesFieldsThatTheTypeLacks(t *testing.T) {
 
 // TestMutatorErrorHidesValues checks that the error for a value that does not fit the Go type does not contain the value.
 func TestMutatorErrorHidesValues(t *testing.T) {
-	shoot := &facts.Shoot{}
-	shoot.Spec.Region = "hunter2"
-	source := &facts.Static{Facts: &facts.Facts{Shoot: shoot}}
+	source := &facts.Static{Facts: shootOf(t, `{"region":"hunter2","kubernetes":{"version":"1.34.2"}}`)}
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.minReadySeconds: '${ shoot.region }'}}\n", source)
 	err := m.Mutate(t.Context(), into[appsv1.Deployment](t, scheduler), nil)
 	if !errors.Is(err, embed.ErrFieldType) || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "spec.minReadySeconds") {
@@ -166,7 +164,7 @@ func TestTypes(t *testing.T) {
 controlplanebackup:
   etcd-main:
   - annotations: {set: {a: b}}
-`, nil)
+`, &facts.Static{})
 	var got []string
 	for _, listed := range m.Types() {
 		if _, ok := listed.Obj.(*unstructured.Unstructured); !ok {

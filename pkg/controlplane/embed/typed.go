@@ -8,10 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,41 +70,14 @@ func decode(raw []byte, into client.Object) error {
 func decodeStrictly(raw []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
-		return fmt.Errorf("decoding the result: %w: %s", ErrFieldType, invalidField(raw, reflect.TypeOf(into).Elem()))
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("decoding the result: %w: %s", ErrFieldType, wrong.Field)
+		}
+		return fmt.Errorf("decoding the result: %w", ErrFieldType)
 	}
 	if len(unknown) > 0 {
 		return fmt.Errorf("%w: %w", ErrFieldUnknown, errors.Join(unknown...))
 	}
 	return nil
-}
-
-// invalidField returns the path of the first field that the type cannot hold, because the decoder's error may quote the
-// value.
-func invalidField(raw []byte, kind reflect.Type) string {
-	var path []string
-	for {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(raw, &members) != nil {
-			return strings.Join(path, ".")
-		}
-		keys := slices.Sorted(maps.Keys(members))
-		i := slices.IndexFunc(keys, func(key string) bool { return !canHold(kind, append(path[:len(path):len(path)], key), members[key]) })
-		if i < 0 {
-			return strings.Join(path, ".")
-		}
-		path, raw = append(path, keys[i]), members[keys[i]]
-	}
-}
-
-// canHold reports whether an object of the type can have only this value.
-func canHold(kind reflect.Type, path []string, raw []byte) bool {
-	for _, key := range slices.Backward(path) {
-		quoted, err := json.Marshal(key)
-		if err != nil {
-			return false
-		}
-		raw = slices.Concat([]byte("{"), quoted, []byte(":"), raw, []byte("}"))
-	}
-	_, err := kjson.UnmarshalStrict(raw, reflect.New(kind).Interface())
-	return err == nil
 }
