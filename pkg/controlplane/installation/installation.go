@@ -206,7 +206,7 @@ func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, st
 		return err
 	}
 	reports := &webhook.Reports{
-		Client: mgr.GetClient(), Events: mgr.GetEventRecorderFor(o.Name), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
+		Client: mgr.GetClient(), Events: mgr.GetEventRecorderFor(o.Name), Namespace: namespace, Name: o.Certificates.FullName(), Store: store,
 	}
 	return mgr.Add(reports)
 }

@@ -10,11 +10,9 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
+	"github.com/gardener/gardener/extensions/pkg/webhook/certificates"
 	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 
@@ -101,7 +100,7 @@ func (c Certificates) SecretSelector() labels.Selector {
 // (extensions/pkg/webhook/certificates) only check every five minutes. It fails if a Secret cannot be read or written.
 func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, certDir string) (Trust, error) {
 	if c.Namespace == "" {
-		bundle, err := writeStatic(certDir, Endpoint{Mode: c.Mode, URL: c.URL, Service: c.FullName()}.ServerName(), time.Now())
+		bundle, err := certificates.GenerateUnmanagedCertificates(c.Component, false, certDir, c.Mode, c.URL)
 		if err != nil {
 			return nil, fmt.Errorf("generating certificates: %w", err)
 		}
@@ -327,15 +326,12 @@ func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
 // list returns the Secrets with the CA's name in a label, the newest first.
 func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, error) {
 	list, namespace := &corev1.SecretList{}, client.InNamespace(b.certificates.Namespace)
-	wanted := client.MatchingLabels{
-		secretsmanager.LabelKeyManagedBy:       secretsmanager.LabelValueSecretsManager,
-		secretsmanager.LabelKeyManagerIdentity: b.certificates.identity(),
-		label:                                  b.certificates.caName(),
-	}
-	err := b.reader.List(ctx, list, namespace, wanted, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)})
+	managed := client.MatchingLabelsSelector{Selector: b.certificates.SecretSelector()}
+	wanted := client.MatchingLabels{label: b.certificates.caName()}
+	err := b.reader.List(ctx, list, namespace, managed, wanted, &client.ListOptions{UnsafeDisableDeepCopy: ptr.To(true)})
 	var notStarted *cache.ErrCacheNotStarted
 	if errors.As(err, &notStarted) {
-		err = b.direct.List(ctx, list, namespace, wanted)
+		err = b.direct.List(ctx, list, namespace, managed, wanted)
 	}
 	slices.SortFunc(list.Items, func(x, y corev1.Secret) int {
 		if order := y.CreationTimestamp.Compare(x.CreationTimestamp.Time); order != 0 {
@@ -377,46 +373,6 @@ func appendCertificates(bundle, from []byte, seen map[string]bool) []byte {
 			bundle = append(bundle, pem.EncodeToMemory(block)...)
 		}
 	}
-}
-
-// Certificates that are generated at start are valid from a short time ago, because clocks differ, and for
-// longer than any program runs.
-const (
-	staticBefore = 5 * time.Minute
-	staticAfter  = 10 * 365 * 24 * time.Hour
-)
-
-// writeStatic generates a CA and a certificate for a host, writes the certificate to the webhook server's
-// folder, and returns the CA's certificate. It does not keep the CA's key.
-func writeStatic(folder, host string, now time.Time) ([]byte, error) {
-	authority, err := signing.New(&x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host + " CA"}, NotBefore: now.Add(-staticBefore), NotAfter: now.Add(staticAfter),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, NotBefore: authority.Certificate.NotBefore, NotAfter: authority.Certificate.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	if address := net.ParseIP(host); address != nil {
-		template.IPAddresses = []net.IP{address}
-	} else {
-		template.DNSNames = []string{host}
-	}
-	server, err := signing.New(template, authority)
-	if err != nil {
-		return nil, err
-	}
-	key, err := server.KeyPEM()
-	if err != nil {
-		return nil, err
-	}
-	if err := writePair(folder, key, signing.PEM(server.Certificate)); err != nil {
-		return nil, err
-	}
-	return signing.PEM(authority.Certificate), nil
 }
 
 // writePair writes a key and its certificate to the folder of the webhook server.

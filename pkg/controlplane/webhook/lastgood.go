@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +24,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -45,8 +43,6 @@ const (
 	maxKeptBytes = 1<<20 - 16<<10
 	// maxVersionBytes limits an uncompressed version, in bytes, against a ConfigMap that decompresses to much more.
 	maxVersionBytes = 32 << 20
-	// keepInterval is the interval of comparisons, in addition to those after a change.
-	keepInterval = 5 * time.Minute
 )
 
 // LastGood stores the last valid version of each file of profiles in a ConfigMap in the program's namespace, so
@@ -60,9 +56,6 @@ type LastGood struct {
 	Namespace, Name string
 	Store           *Store
 	Log             logr.Logger
-
-	synced *[]Status
-	next   time.Time
 }
 
 // kept is a stored version.
@@ -95,19 +88,7 @@ func (l *LastGood) Restore(ctx context.Context) error {
 
 // Start stores versions until the context ends. It runs in the leader. It never fails.
 func (l *LastGood) Start(ctx context.Context) error {
-	watch.Poll(ctx, nil, func(ctx context.Context) {
-		statuses := l.Store.statuses.Load()
-		if statuses == nil || statuses == l.synced && time.Now().Before(l.next) {
-			return
-		}
-		if err := l.Sync(ctx); err != nil {
-			l.Log.Error(err, "Storing the last valid versions of profiles failed; retrying")
-			l.next = time.Now().Add(10 * time.Second)
-		} else {
-			l.next = time.Now().Add(keepInterval)
-		}
-		l.synced = statuses
-	})
+	l.Store.follow(ctx, "Storing the last valid versions of profiles failed; retrying", l.Sync)
 	return nil
 }
 

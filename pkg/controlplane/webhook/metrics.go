@@ -7,7 +7,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,14 +32,7 @@ type Metrics struct {
 	// unauthorized counts rejected clients. refused is 1 if the registration belongs to another installation.
 	unauthorized *prometheus.CounterVec
 	refused      prometheus.Gauge
-
-	lock sync.RWMutex
-	// known has the active rules, or nil if they are unknown.
-	known map[ruleName]bool
 }
-
-// ruleName identifies a rule in its counters.
-type ruleName struct{ set, profile, rule string }
 
 // NewMetrics creates and registers the metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
@@ -129,17 +121,13 @@ func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
 	m.failures.WithLabelValues(string(x.route.Set), x.provider, string(reason)).Inc()
 }
 
-// rules counts the rules that changed the object for the span, and the results of all rules, except those of rules that were removed after the admission began.
+// rules counts the rules that changed the object for the span, and the results of all rules.
 func (m *Metrics) rules(x *exchange, result *mutation.Result) {
-	m.lock.RLock()
-	defer m.lock.RUnlock()
 	for _, applied := range result.Applied {
 		if applied.Outcome == mutation.Changed {
 			x.rules++
 		}
-		if m.known == nil || m.known[ruleName{string(x.route.Set), applied.Profile, applied.Rule}] {
-			m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)).Inc()
-		}
+		m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)).Inc()
 	}
 }
 
@@ -152,24 +140,9 @@ func counted(applied mutation.Applied) string {
 	return string(applied.Outcome)
 }
 
-// keepRules deletes the series of all other rules.
-func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
-	known := make(map[ruleName]bool, len(rules))
-	for _, r := range rules {
-		known[ruleName{string(r.Set), r.Profile, r.Name}] = true
-	}
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	for old := range m.known {
-		if !known[old] {
-			m.applied.DeletePartialMatch(prometheus.Labels{"set": old.set, "profile": old.profile, "rule": old.rule})
-		}
-	}
-	m.known = known
-}
-
-// setActive sets the metric of the active profiles.
+// setActive sets the metric of the active profiles, and deletes the counters of the rules of earlier ones.
 func (m *Metrics) setActive(documents []*profile.Document) {
+	m.applied.Reset()
 	m.info.Reset()
 	for _, d := range documents {
 		m.info.WithLabelValues(d.Metadata.Name, d.Hash).Set(1)

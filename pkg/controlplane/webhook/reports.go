@@ -9,17 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 	"unicode/utf8"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 )
 
 // ConditionAnnotation on the ConfigMap of a profile is a metav1.Condition of type ProfileValid that describes
@@ -35,28 +31,14 @@ type Reports struct {
 	// Namespace and Name identify the Deployment.
 	Namespace, Name string
 	Store           *Store
-	Log             logr.Logger
 
-	reported *[]Status
-	next     time.Time
 	// conditions has the last condition of each object, to write each Event once.
 	conditions map[client.ObjectKey]string
 }
 
 // Start reports until the context ends. It never fails.
 func (r *Reports) Start(ctx context.Context) error {
-	watch.Poll(ctx, nil, func(ctx context.Context) {
-		statuses := r.Store.statuses.Load()
-		if statuses == nil || statuses == r.reported && time.Now().Before(r.next) {
-			return
-		}
-		r.next = time.Now().Add(keepInterval)
-		if err := r.Report(ctx); err != nil {
-			r.Log.Error(err, "Writing the conditions of profiles failed; retrying")
-			r.next = time.Now().Add(10 * time.Second)
-		}
-		r.reported = statuses
-	})
+	r.Store.follow(ctx, "Writing the conditions of profiles failed; retrying", r.Report)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -26,6 +27,8 @@ import (
 // Program is a set of compiled profiles: a *mutation.Program with a source of facts.
 type Program interface {
 	Registrations() []mutation.Registration
+	// Profiles returns the versions of its profiles, which distinguish marks from older ones.
+	Profiles() []mutation.ProfileVersion
 	// Permissions returns the permissions that its lookups need.
 	Permissions() []mutation.Permission
 	// Admit mutates an object. It fails with a *mutation.Failure if the object is denied.
@@ -34,14 +37,6 @@ type Program interface {
 
 // Activator is a Program with work at activation, such as watching the objects that it looks up.
 type Activator interface{ Activate() }
-
-// Lister is a Program that lists its rules, so that counters of removed rules can be deleted.
-type Lister interface{ Rules() []mutation.RuleInfo }
-
-// Versioned is a Program that returns the versions of its profiles, which distinguish marks from older ones.
-type Versioned interface {
-	Profiles() []mutation.ProfileVersion
-}
 
 // Compiler compiles valid documents to a Program. Conflicts between them are source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
@@ -177,12 +172,10 @@ func (s *Store) Denied(namespace map[string]string) error {
 	return nil
 }
 
-// Profiles returns the versions of the active profiles, if the program is Versioned.
+// Profiles returns the versions of the active profiles.
 func (s *Store) Profiles() []mutation.ProfileVersion {
 	if current := s.current.Load(); current != nil {
-		if versioned, ok := current.program.(Versioned); ok {
-			return versioned.Profiles()
-		}
+		return current.program.Profiles()
 	}
 	return nil
 }
@@ -212,6 +205,28 @@ func (s *Store) NotifyChanges() <-chan struct{} {
 	c := make(chan struct{}, 1)
 	s.changed = append(s.changed, c)
 	return c
+}
+
+// keepInterval is the interval of calls by follow, in addition to those after a change.
+const keepInterval = 5 * time.Minute
+
+// follow calls do after each attempt to load profiles, periodically, and ten seconds after it failed, until the context ends.
+func (s *Store) follow(ctx context.Context, failed string, do func(context.Context) error) {
+	var (
+		last *[]Status
+		next time.Time
+	)
+	watch.Poll(ctx, nil, func(ctx context.Context) {
+		statuses := s.statuses.Load()
+		if statuses == nil || statuses == last && time.Now().Before(next) {
+			return
+		}
+		last, next = statuses, time.Now().Add(keepInterval)
+		if err := do(ctx); err != nil {
+			s.log.Error(err, failed)
+			next = time.Now().Add(10 * time.Second)
+		}
+	})
 }
 
 // Load reads the files of the readers and activates the newest version of each file, or else the last valid one.
@@ -299,9 +314,6 @@ func (s *Store) activate(_ context.Context, chosen selection) error {
 func (s *Store) logActive(next *activeSet, documents []*profile.Document) {
 	if activated, ok := next.program.(Activator); ok {
 		activated.Activate()
-	}
-	if listed, ok := next.program.(Lister); ok {
-		s.metrics.keepRules(listed.Rules())
 	}
 	s.metrics.setActive(documents)
 	s.log.Info("Profiles are active", "profiles", profile.Summaries(documents), "webhooks", len(next.routes))
