@@ -467,16 +467,9 @@ func NewEnvironment(variables ...Variable) (*Environment, error) {
 func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
 	extended, err := build(e.variables, variables)
 	if err == nil {
-		extended.elsewhere, extended.sizes = e.elsewhere, e.sizes
+		extended.elsewhere = e.elsewhere
 	}
 	return extended, err
-}
-
-// Sized returns an environment that knows the sizes of variables or fields.
-func (e *Environment) Sized(sizes Sizes) *Environment {
-	sized := *e
-	sized.sizes = sizes
-	return &sized
 }
 
 // Without returns an environment without these variables. The values describe where they exist, for the error of an
@@ -486,7 +479,7 @@ func (e *Environment) Without(elsewhere map[string]string) (*Environment, error)
 	maps.DeleteFunc(left, func(name string, _ Variable) bool { return elsewhere[name] != "" })
 	without, err := build(left, nil)
 	if err == nil {
-		without.elsewhere, without.sizes = elsewhere, e.sizes
+		without.elsewhere = elsewhere
 	}
 	return without, err
 }

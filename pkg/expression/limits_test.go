@@ -192,22 +192,6 @@ func TestLargeRequestsWait(t *testing.T) {
 	}
 }
 
-// TestSizesOfVariables checks that estimates include the sizes of variables.
-func TestSizesOfVariables(t *testing.T) {
-	env := limitEnvironment(t)
-	for range 20 {
-		template, err := env.Template(`${ text + text }`, source.Position{})
-		if err != nil {
-			if !strings.Contains(err.Error(), "variables that use other variables several times") {
-				t.Error(err)
-			}
-			return
-		}
-		env = env.Sized(Sizes{"text": template.Size()})
-	}
-	t.Error("a text of 512 characters that is doubled 20 times is not too large")
-}
-
 func limitEnvironment(t *testing.T) *Environment {
 	t.Helper()
 	env, err := NewEnvironment(

@@ -6,7 +6,6 @@ package expression
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"regexp/syntax"
@@ -21,7 +20,6 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -465,32 +463,16 @@ const (
 	assumedReplacements = 16
 )
 
-// maximumEstimate bounds the estimated size of a value. It is larger than maximumValue because few values are as large as assumed.
-const maximumEstimate = 64 * maximumValue
-
-// boundCost estimates the size of the result and the cost of the expression. It returns a finding if one of them is too large.
+// boundCost estimates the cost of the expression. It returns a finding if the cost is too large.
 func boundCost(e *Environment, p *program) *source.Finding {
-	known := newEstimator(assumed{known: e.sizes})
-	measured := measuring{estimator: known, size: &p.size}
-	estimate, err := e.env.EstimateCost(p.ast, known)
 	message := "the cost cannot be estimated"
-	if err == nil {
-		_, err = checker.Cost(measurable(p.ast.NativeRep()), measured)
-	}
-	if err == nil {
-		var worst checker.CostEstimate
-		worst, err = e.env.EstimateCost(p.ast, newEstimator(assumed{unknown: worstLength}))
-		p.costly = worst.Max > maximumCost
-	}
+	estimate, err := e.env.EstimateCost(p.ast, costs)
+	worst, worstErr := e.env.EstimateCost(p.ast, newEstimator(assumed{unknown: worstLength}))
+	p.costly = worst.Max > maximumCost
 	switch {
-	case err != nil:
+	case err != nil || worstErr != nil:
 	case estimate.Max > maximumCost:
-		message = fmt.Sprintf("too costly: the estimated cost is %d, the limit %d; "+
-			"nested comprehensions multiply the cost, and so do variables that use other variables several times",
-			estimate.Max, maximumCost)
-	case p.size.bytes() > maximumEstimate:
-		message = fmt.Sprintf("too large: the estimated size is %d MiB, the limit %d MiB; variables that use other variables several times multiply",
-			p.size.bytes()>>20, maximumValue>>20)
+		message = fmt.Sprintf("too costly: the estimated cost is %d, the limit %d; nested comprehensions multiply the cost", estimate.Max, maximumCost)
 	default:
 		return nil
 	}
@@ -498,54 +480,7 @@ func boundCost(e *Environment, p *program) *source.Finding {
 	return &finding
 }
 
-// bytes returns the size in bytes of a value with the estimated sizes.
-func (s Size) bytes() uint64 {
-	return checker.FixedSizeEstimate(s.Length).Multiply(checker.FixedSizeEstimate(max(1, s.Item))).Max
-}
-
-// measurable returns a call whose arguments are the expression and its items, so that the estimator sees both sizes.
-func measurable(native *ast.AST) *ast.AST {
-	root, factory, id := native.Expr(), ast.NewExprFactory(), ast.MaxID(native)+1
-	typeMap, references := maps.Clone(native.TypeMap()), maps.Clone(native.ReferenceMap())
-	arguments := []ast.Expr{root}
-	items := map[types.Kind]string{types.ListKind: overloads.IndexList, types.MapKind: overloads.IndexMap}
-	if overload := items[native.GetType(root.ID()).Kind()]; overload != "" {
-		entry := factory.NewCall(id+1, operators.Index, root, factory.NewLiteral(id+2, types.IntZero))
-		parameters := native.GetType(root.ID()).Parameters()
-		typeMap[id+1], typeMap[id+2] = parameters[len(parameters)-1], types.IntType
-		references[id+1] = ast.NewFunctionReference(overload)
-		arguments = append(arguments, entry)
-	}
-	typeMap[id], references[id] = types.IntType, ast.NewFunctionReference(sizeFunction)
-	return ast.NewCheckedAST(ast.NewAST(factory.NewCall(id, sizeFunction, arguments...), native.SourceInfo()), typeMap, references)
-}
-
-// sizeFunction is the call for measuring its arguments. Expressions cannot use it.
-const sizeFunction = "@size"
-
-// measuring notes the size of an expression that is made measurable.
-type measuring struct {
-	estimator
-	size *Size
-}
-
-// EstimateCallCost implements checker.CostEstimator.
-func (m measuring) EstimateCallCost(function, overload string, target *checker.AstNode, arguments []checker.AstNode) *checker.CallEstimate {
-	if function != sizeFunction {
-		return m.estimator.EstimateCallCost(function, overload, target, arguments)
-	}
-	if size := arguments[0].ComputedSize(); size != nil {
-		m.size.Length = size.Max
-	}
-	if len(arguments) > 1 {
-		if size := arguments[1].ComputedSize(); size != nil {
-			m.size.Item = size.Max
-		}
-	}
-	return &checker.CallEstimate{}
-}
-
-// costs is the actual cost of calls.
+// costs estimates the cost of expressions, and returns the actual cost of calls.
 var costs = newEstimator(assumed{})
 
 // estimator estimates Kubernetes' functions as Kubernetes does, and Graft's by the size of their input.
@@ -637,16 +572,12 @@ const worstLength = 8 << 20
 
 // assumed holds the sizes of values with only a known type.
 type assumed struct {
-	known Sizes
-	// unknown is the size of all remaining values; 0 means that it depends on the type.
+	// unknown is the size of all values; 0 means that it depends on the type.
 	unknown uint64
 }
 
 // EstimateSize implements checker.CostEstimator.
 func (a assumed) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
-	if size, ok := a.lookUp(node.Path()); ok {
-		return &checker.SizeEstimate{Max: size}
-	}
 	switch kind := node.Type().Kind(); {
 	case !slices.Contains(sized, kind):
 		return nil
@@ -664,19 +595,6 @@ func (a assumed) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 var sized = []types.Kind{
 	types.ListKind, types.MapKind, types.StringKind, types.BytesKind, types.DynKind, types.AnyKind, types.TypeParamKind, types.StructKind,
 	types.OpaqueKind,
-}
-
-// lookUp returns the size of a field that is known, or of the items of one.
-func (a assumed) lookUp(path []string) (uint64, bool) {
-	if len(a.known) == 0 || len(path) == 0 {
-		return 0, false
-	}
-	if last := len(path) - 1; path[last] == "@items" || path[last] == "@values" {
-		size, ok := a.known[strings.Join(path[:last], ".")]
-		return size.Item, ok && size.Item > 0
-	}
-	size, ok := a.known[strings.Join(path, ".")]
-	return size.Length, ok
 }
 
 // EstimateCallCost implements checker.CostEstimator.

@@ -66,21 +66,6 @@ func (t *Template) Type() *cel.Type {
 	return cel.StringType
 }
 
-// Size returns the estimated size of the result.
-func (t *Template) Size() Size {
-	if t.whole != nil {
-		return t.whole.size
-	}
-	size := Size{Item: 1}
-	for _, part := range t.parts {
-		size.Length += uint64(len(part.literal))
-		if part.program != nil {
-			size.Length += part.program.size.Length
-		}
-	}
-	return size
-}
-
 // Evaluate computes the result. It ends with the context's error soon after the context does.
 func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
 	switch {

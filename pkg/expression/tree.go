@@ -99,24 +99,6 @@ func (t *Tree) References() []string {
 	return references
 }
 
-// Size returns the estimated size of the value.
-func (t *Tree) Size() Size {
-	if t == nil {
-		return Size{}
-	}
-	switch {
-	case t.template != nil:
-		return t.template.Size()
-	case len(t.children) == 0:
-		return Size{Length: uint64(len(t.literal)), Item: 1}
-	}
-	size := Size{Length: uint64(len(t.children))}
-	for _, child := range t.children {
-		size.Item = max(size.Item, child.Size().bytes())
-	}
-	return size
-}
-
 // JSON computes the value as JSON. It fails with an *EvaluationError, or with the context's error.
 func (t *Tree) JSON(ctx context.Context, vars interpreter.Activation) ([]byte, error) {
 	var out bytes.Buffer

@@ -66,13 +66,6 @@ const (
 // one expression (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
 const maximumCost = 1_000_000
 
-// Size is the estimated size of a value: the characters of a text, the number of bytes, or the number of items, and the
-// size of each item.
-type Size struct{ Length, Item uint64 }
-
-// Sizes are the sizes of variables and fields, by their dotted paths.
-type Sizes map[string]Size
-
 func literalString(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
@@ -126,8 +119,6 @@ type Environment struct {
 	env       *cel.Env
 	types     *typeProvider
 	variables map[string]Variable
-	// sizes are estimates of the sizes of variables and their fields.
-	sizes Sizes
 	// elsewhere are variables that expressions of other places see, and where that is.
 	elsewhere map[string]string
 
@@ -184,7 +175,6 @@ type program struct {
 	result     *cel.Type
 	references []string
 	value      ref.Val // when the expression names no variable
-	size       Size    // estimated
 	// limited means that the expression has steps that count sizes and costs, and costly that it may exceed the cost
 	// limit.
 	limited, costly bool

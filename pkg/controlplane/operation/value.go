@@ -219,9 +219,6 @@ func (c *Context) template(n source.Node) (*expression.Template, error) {
 // literal returns a template for a text without expressions.
 func literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// Size returns the estimated size of a value that is computed as a whole, or zero.
-func (v Value) Size() expression.Size { return v.tree.Size() }
-
 // Keys returns the members of a mapping, except computed ones.
 func (v Value) Keys() []string {
 	known, _ := v.Known().(map[string]any)

@@ -336,13 +336,7 @@ func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type
 	if err != nil {
 		return source.Findings{{Message: err.Error(), Rule: expression.WrongResult}}
 	}
-	sizes := expression.Sizes{}
-	for name, v := range s.VariableOf {
-		if size := v.size(); size.Length > 0 {
-			sizes[VariablesName+"."+name] = size
-		}
-	}
-	s.Environment = extended.Sized(sizes)
+	s.Environment = extended
 	var findings source.Findings
 	for _, name := range names {
 		v := s.VariableOf[name]
@@ -392,14 +386,6 @@ func (c Computed) References() []string {
 		return c.Template.References()
 	}
 	return c.tree.References()
-}
-
-// size returns the estimated size of the value.
-func (c Computed) size() expression.Size {
-	if c.Template != nil {
-		return c.Template.Size()
-	}
-	return c.tree.Size()
 }
 
 // Evaluate computes the value for CEL.
