@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -37,14 +38,15 @@ func checkFields(n source.Node, path string, known []string) source.Findings {
 
 // shapeOf converts a value to the form in which kube-apiserver stores it: without nulls and omitted zero values, and
 // with quantities in canonical notation. Otherwise the same rule would write the value at every update. It fails for a
-// value that is not a T, and for a field that T lacks or that differs in case: Go accepts such a field, but
-// kube-apiserver drops it.
+// value that is not a T, and for fields that T lacks, which kube-apiserver drops.
 func shapeOf[T any](raw []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
 	var typed T
-	if err := decoder.Decode(&typed); err != nil {
-		return nil, fmt.Errorf("%w: %s%s", ErrValue, strings.TrimPrefix(err.Error(), "json: "), suggestField(err, raw, reflect.TypeFor[T]()))
+	unknown, err := kjson.UnmarshalStrict(raw, &typed, kjson.DisallowUnknownFields)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrValue, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("%w: %s", ErrValue, describeUnknown(unknown, reflect.TypeFor[T]()))
 	}
 	stored, err := json.Marshal(typed)
 	if err != nil {
@@ -54,65 +56,46 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	if err := errors.Join(decode(raw, &written), decode(stored, &canonical)); err != nil {
 		return nil, err
 	}
-	var typos []string
-	result := common(written, canonical, &typos)
-	if len(typos) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrValue, slices.Min(typos))
-	}
-	return json.Marshal(result)
+	return json.Marshal(common(written, canonical))
 }
 
-// suggestField returns a hint at the probable field if the error is about an unknown field in a value.
-func suggestField(err error, raw []byte, of reflect.Type) string {
-	var (
-		value any
-		name  string
-	)
-	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
-	if !ok || json.Unmarshal([]byte(quoted), &name) != nil || decode(raw, &value) != nil {
-		return ""
-	}
-	return source.Suggest(name, siblingFields(name, value, of))
-}
-
-// siblingFields returns the existing fields next to the first unknown field with a name in a value.
-func siblingFields(name string, value any, of reflect.Type) []string {
-	if of.Kind() == reflect.Pointer {
-		of = of.Elem()
-	}
-	var inner func(key string) reflect.Type
-	switch of.Kind() {
-	case reflect.Slice:
-		items, _ := value.([]any)
-		for _, item := range items {
-			if known := siblingFields(name, item, of.Elem()); known != nil {
-				return known
-			}
+// describeUnknown names the unknown fields of a value, with similar known ones.
+func describeUnknown(unknown []error, of reflect.Type) string {
+	var words []string
+	for _, err := range unknown {
+		var field kjson.FieldError
+		if !errors.As(err, &field) {
+			continue
 		}
-		return nil
-	case reflect.Map:
-		inner = func(string) reflect.Type { return of.Elem() }
-	case reflect.Struct:
+		path := field.FieldPath()
+		name := path[strings.LastIndexByte(path, '.')+1:]
+		words = append(words, fmt.Sprintf("unknown field %q%s", path, source.Suggest(name, fieldsBeside(path, of))))
+	}
+	return strings.Join(words, "; ")
+}
+
+// fieldsBeside returns the fields that a type has beside the last one of a path.
+func fieldsBeside(path string, of reflect.Type) []string {
+	for step := range strings.SplitSeq(path, ".") {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Map {
+			of = of.Elem()
+			continue
+		}
+		if of.Kind() != reflect.Struct {
+			return nil
+		}
 		fields := map[string]reflect.Type{}
 		for _, field := range reflect.VisibleFields(of) {
 			if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); key != "" && key != "-" {
 				fields[key] = field.Type
 			}
 		}
-		members, _ := value.(map[string]any)
-		if _, has := members[name]; has && fields[name] == nil {
-			return slices.Sorted(maps.Keys(fields))
-		}
-		inner = func(key string) reflect.Type { return fields[key] }
-	default:
-		return nil
-	}
-	members, _ := value.(map[string]any)
-	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if of := inner(key); of != nil {
-			if known := siblingFields(name, members[key], of); known != nil {
-				return known
-			}
+		name, _, _ := strings.Cut(step, "[")
+		if of = fields[name]; of == nil {
+			return slices.Collect(maps.Keys(fields))
 		}
 	}
 	return nil
@@ -124,23 +107,21 @@ func decode(raw []byte, into *any) error {
 	return decoder.Decode(into)
 }
 
-// common returns the canonical value without members that were not written. It adds members that differ in case to
-// typos.
-func common(written, canonical any, typos *[]string) any {
+// common returns the canonical value without members that were not written.
+func common(written, canonical any) any {
 	switch canonical := canonical.(type) {
 	case map[string]any:
 		members, ok := written.(map[string]any)
 		if !ok {
 			return canonical
 		}
-		*typos = appendCaseErrors(*typos, members, canonical)
 		for key, value := range canonical {
 			member, ok := members[key]
 			if !ok || member == nil {
 				delete(canonical, key)
 				continue
 			}
-			canonical[key] = common(member, value, typos)
+			canonical[key] = common(member, value)
 		}
 	case []any:
 		items, ok := written.([]any)
@@ -148,25 +129,10 @@ func common(written, canonical any, typos *[]string) any {
 			return canonical
 		}
 		for i := range canonical {
-			canonical[i] = common(items[i], canonical[i], typos)
+			canonical[i] = common(items[i], canonical[i])
 		}
 	}
 	return canonical
-}
-
-// appendCaseErrors appends a message for each member that differs from a field only in case.
-func appendCaseErrors(typos []string, members, canonical map[string]any) []string {
-	for key := range members {
-		if _, ok := canonical[key]; ok {
-			continue
-		}
-		for field := range canonical {
-			if strings.EqualFold(key, field) {
-				typos = append(typos, fmt.Sprintf("unknown field %q%s", key, source.Suggest(key, []string{field})))
-			}
-		}
-	}
-	return typos
 }
 
 // shaped returns a structured value that shape converts: immediately if it is constant, with findings, or after its
