@@ -497,40 +497,6 @@ func (n *Node) appendPointer(dst []byte) []byte {
 	return appendIndex(dst, n.Index())
 }
 
-// At returns the place that an RFC 6901 pointer names below the node, or nil.
-func (n *Node) At(pointer string) *Node {
-	if pointer == "" {
-		return n
-	}
-	if pointer[0] != '/' {
-		return nil
-	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		if n.Kind() == Array {
-			n = n.itemNamed(token)
-		} else {
-			n = n.Get(unescapeToken(token))
-		}
-	}
-	return n
-}
-
-// itemNamed returns the item with an index in the only notation of RFC 6901: no sign, no leading zero.
-func (n *Node) itemNamed(token string) *Node {
-	i, err := strconv.Atoi(token)
-	if err != nil || strconv.Itoa(i) != token {
-		return nil
-	}
-	return n.Item(i)
-}
-
-func unescapeToken(token string) string {
-	if strings.IndexByte(token, '~') < 0 {
-		return token
-	}
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
-}
-
 // Value decodes the current value: map[string]any, []any, string, bool or nil. A number is an int64 if it is an integer
 // that fits, a float64 if it has at most 15 digits, which a float64 represents exactly, and otherwise a json.Number. Of
 // duplicate keys the last one counts. A missing value is nil.

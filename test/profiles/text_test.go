@@ -16,6 +16,7 @@ import (
 	"znkr.io/diff/textdiff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/pointer"
 )
 
 // texts are patches in the first golden file of a provider, which other files do not repeat.
@@ -63,7 +64,7 @@ func patchText(t *testing.T, object, patch []byte) string {
 	}
 	var out strings.Builder
 	for _, operation := range operations {
-		was, is := textOf(before.Root().At(operation.Path).Raw()), textOf(operation.Value)
+		was, is := textOf(pointer.At(before.Root(), operation.Path).Raw()), textOf(operation.Value)
 		if operation.Op != "replace" || !strings.Contains(was, "\n") {
 			fmt.Fprintf(&out, "  %-7s %s %s\n", operation.Op, operation.Path, operation.Value)
 			continue

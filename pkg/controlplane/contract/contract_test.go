@@ -12,6 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/pointer"
 )
 
 func TestGenerationOf(t *testing.T) {
@@ -135,9 +136,9 @@ func TestProtect(t *testing.T) {
 }
 
 // set sets a member of the object at a pointer.
-func set(pointer, key, raw string) func(*document.Node) error {
+func set(place, key, raw string) func(*document.Node) error {
 	return func(root *document.Node) error {
-		_, err := root.At(pointer).Set(key, []byte(raw))
+		_, err := pointer.At(root, place).Set(key, []byte(raw))
 		return err
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/pointer"
 )
 
 // kubeletCase is an edit of an OperatingSystemConfig, and the expected part of the error.
@@ -227,9 +228,9 @@ func TestProtectKubeletWithoutContent(t *testing.T) {
 }
 
 // appendTo appends an item to the list at a pointer.
-func appendTo(pointer, raw string) func(*document.Node) error {
+func appendTo(place, raw string) func(*document.Node) error {
 	return func(root *document.Node) error {
-		_, err := root.At(pointer).Append([]byte(raw))
+		_, err := pointer.At(root, place).Append([]byte(raw))
 		return err
 	}
 }
@@ -237,15 +238,15 @@ func appendTo(pointer, raw string) func(*document.Node) error {
 // insertUnit returns an edit that puts a unit before all others.
 func insertUnit(raw string) func(*document.Node) error {
 	return func(root *document.Node) error {
-		_, err := root.At("/spec/units").Insert(0, []byte(raw))
+		_, err := pointer.At(root, "/spec/units").Insert(0, []byte(raw))
 		return err
 	}
 }
 
 // remove takes an item out of the list at a pointer.
-func remove(pointer string, i int) func(*document.Node) error {
+func remove(place string, i int) func(*document.Node) error {
 	return func(root *document.Node) error {
-		root.At(pointer).RemoveItem(i)
+		pointer.At(root, place).RemoveItem(i)
 		return nil
 	}
 }

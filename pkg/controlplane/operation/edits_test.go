@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/pointer"
 )
 
 // The objects that the rules of the table edit.
@@ -210,13 +211,13 @@ func variables() operation.Variables {
 }
 
 // at returns the value at a JSON pointer: the text of a string, otherwise JSON.
-func at(t *testing.T, object, pointer string) string {
+func at(t *testing.T, object, place string) string {
 	t.Helper()
 	parsed, err := document.Parse([]byte(object))
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := parsed.Root().At(pointer)
+	n := pointer.At(parsed.Root(), place)
 	if text, ok := n.Text(); ok {
 		return text
 	}
