@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
@@ -25,7 +24,7 @@ const notComputed = "it cannot be computed"
 type Observer func(rule Applied, step Step, object *target.Object)
 
 // Plan is the list of changes to an object: every rule of its target with its condition and values evaluated. It is
-// plain data and can be printed.
+// plain data, and its steps can be printed.
 type Plan struct {
 	Rules []PlannedRule
 }
@@ -108,22 +107,6 @@ func (s Step) Without(o *target.Object) ([]byte, error) {
 
 // agrees reports whether two steps write the same value to a place.
 func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.Equal(other.Value) }
-
-// String formats the rules of the plan with their steps.
-func (p Plan) String() string {
-	var out strings.Builder
-	for _, planned := range p.Rules {
-		fmt.Fprintf(&out, "%s", planned.Rule)
-		if planned.Skipped != "" {
-			fmt.Fprintf(&out, ": skipped, %s", planned.Skipped)
-		}
-		out.WriteByte('\n')
-		for _, step := range planned.Steps {
-			fmt.Fprintf(&out, "  %s\n", step)
-		}
-	}
-	return out.String()
-}
 
 // Plan evaluates the conditions and values, and finds overridden writes. It fails if one of them cannot be evaluated,
 // or a rule denies the object.

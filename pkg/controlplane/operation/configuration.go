@@ -7,7 +7,6 @@ package operation
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"reflect"
@@ -157,9 +156,22 @@ func checkKubeletPath(path string, value any) string {
 	if history.Kind == "any" {
 		return ""
 	}
-	for below, inner := range belowKubeletPath(path, history.Kind, value) {
-		if problem := checkKubeletPath(below, inner); problem != "" {
-			return problem
+	switch of := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(of)) {
+			below := path + "{}"
+			if history.Kind == "object" {
+				below = path + "." + key
+			}
+			if problem := checkKubeletPath(below, of[key]); problem != "" {
+				return problem
+			}
+		}
+	case []any:
+		for _, item := range of {
+			if problem := checkKubeletPath(path+"[]", item); problem != "" {
+				return problem
+			}
 		}
 	}
 	return ""
@@ -188,30 +200,6 @@ func kindsOfValue(value any, path string) []string {
 		return []string{"integer", "number", "any"}
 	default:
 		return nil
-	}
-}
-
-// belowKubeletPath returns the members of a mapping, or the items of a list, with their paths.
-func belowKubeletPath(path, kind string, value any) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		switch of := value.(type) {
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(of)) {
-				below := path + "{}"
-				if kind == "object" {
-					below = path + "." + key
-				}
-				if !yield(below, of[key]) {
-					return
-				}
-			}
-		case []any:
-			for _, item := range of {
-				if !yield(path+"[]", item) {
-					return
-				}
-			}
-		}
 	}
 }
 

@@ -97,7 +97,7 @@ func (p fieldPath) write(root *document.Node, v Resolved) error {
 
 // isQuantity reports whether the path ends at a quantity, which can be written in several ways.
 func (p fieldPath) isQuantity() bool {
-	return len(p) > 1 && slices.Contains(quantityFields, p[len(p)-2].Key)
+	return len(p) > 1 && (slices.Contains(quantityFields, p[len(p)-2].Key) || p[len(p)-1].Key == "storageCapacity")
 }
 
 // merge merges a value into the place. It creates missing parents: objects, lists, and the item of a list with the

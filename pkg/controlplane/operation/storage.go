@@ -109,11 +109,6 @@ func writeStorage(o *target.Object, field string, wanted []byte) error {
 	if node == nil {
 		return nested(fmt.Errorf("has no template named %q", o.Form.Name), "volumeClaimTemplates")
 	}
-	if present := path.find(node); field == storageCapacity && present != nil {
-		if parsed, err := document.Parse(wanted); err == nil && sameQuantity(present, parsed.Root()) {
-			return nil
-		}
-	}
 	return path.merge(node, wanted)
 }
 
