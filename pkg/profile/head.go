@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -55,17 +57,34 @@ func (v *validator) imageVector() {
 // head matches the keys apiVersion and kind, at the begin of a line or in a flow mapping.
 var head = regexp.MustCompile(`(?m)(?:^|[{,])[ \t]*["']?(?:apiVersion|kind)["']?[ \t]*:`)
 
-// IsOther reports whether a file has valid YAML documents, but none with apiVersion or kind. A profile with a
-// mistake in its head, or one that is being written, is not such a file.
+// IsOther reports whether a file has valid YAML documents, but none for the programs that load profiles: documents
+// without apiVersion and kind, of other projects, and tables of tests. A profile with a mistake in its head, or one that
+// is being written, is not such a file.
 func IsOther(file source.File) bool {
-	if head.Match(file.Data) {
-		return false
+	foreign := isForeign
+	if !head.Match(file.Data) {
+		foreign = func(source.Node) bool { return true }
 	}
 	other, _, _ := attempt([]source.File{file}, func(files []source.File) (bool, error) {
 		nodes, findings := source.Parse(files[0])
-		return len(nodes) > 0 && len(findings) == 0, nil
+		mayBeProfile := slices.ContainsFunc(nodes, func(n source.Node) bool { return !foreign(n) })
+		return len(nodes) > 0 && len(findings) == 0 && !mayBeProfile, nil
 	}) // a panic is reported when the file is loaded
 	return other
+}
+
+// isForeign reports whether a document with apiVersion and kind is a table of tests, or of another project: neither the
+// apiVersion nor the kind resembles those of profiles.
+func isForeign(n source.Node) bool {
+	apiVersion, kind := n.Get("apiVersion"), n.Get("kind")
+	if apiVersion.Absent() || kind.Absent() {
+		return false
+	}
+	if strings.Contains(apiVersion.Value, "graft") {
+		return kind.Value == v1alpha1.KindProviderProfileTest || kind.Value == v1alpha1.KindInterpreterProfileTest
+	}
+	profiles := []string{v1alpha1.KindProviderProfile, v1alpha1.KindNetworkProfile, v1alpha1.KindInterpreterProfile}
+	return !slices.Contains(profiles, kind.Value) && source.Suggest(kind.Value, profiles) == ""
 }
 
 // topLevel matches the begin of a top-level field.

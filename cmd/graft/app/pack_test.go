@@ -192,7 +192,9 @@ func TestPackRefuses(t *testing.T) {
 				"../../../example/network/acme.yaml:7:7: different programs"},
 		"refuses a configuration": {[]string{"../../../hack/systemd/network-provider.yaml"}, statusFound,
 			"network-provider.yaml:7:7: kind: NetworkProviderConfiguration is not a profile"},
-		"refuses a folder with tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is not a profile"},
+		"refuses a folder with tests": {[]string{"../../../example/interpreter/tests"}, statusFailed, "no profile was found in"},
+		"refuses a file with tests": {[]string{"../../../example/interpreter/tests/database.yaml"}, statusFound,
+			"database.yaml:7:7: kind: InterpreterProfileTest is not a profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tar")

@@ -19,8 +19,8 @@ import (
 )
 
 // Read reads files, and the *.yaml and *.yml files of folders without their subfolders, sorted by path. A file
-// that a profile names, such as its image vector, becomes an attachment of it. In a folder, files without any
-// apiVersion or kind are ignored, and unreadable files have a Problem. Links in folders must stay inside. Read
+// that a profile names, such as its image vector, becomes an attachment of it. In a folder, files without documents
+// for the programs are ignored (profile.IsOther), and unreadable files have a Problem. Links in folders must stay inside. Read
 // fails for a path that does not exist, or is neither a folder nor a regular file, but not for an empty folder.
 func Read(paths ...string) ([]source.File, error) {
 	files, _, err := read(paths, disk.ReadFile)

@@ -22,6 +22,11 @@ func TestFilesThatAreNoProfiles(t *testing.T) {
 	for name, text := range map[string]string{
 		"profile.yaml": profile, "images.yaml": "images: []\n", "table.yaml": "# x\nrows:\n- {a: b}\n", "list.yml": "- a\n",
 		"slip.yaml": "apiversion: x\nkind: ProviderProfil\n", "json.yaml": `{"metadata": {}, "kind": "x"}`, "empty.yaml": "", "begun.yaml": "# SPDX\n", "broken.yaml": "a: [",
+		"config-map.yaml": "apiVersion: v1\nkind: ConfigMap\n---\napiVersion: apps/v1\nkind: Deployment\n",
+		"tests.yaml":      "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfileTest\n",
+		"mixed.yaml":      "apiVersion: v1\nkind: ConfigMap\n---\napiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\n",
+		"group.yaml":      "apiVersion: gaft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfil\n",
+		"kind.yaml":       "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: Other\n",
 	} {
 		if err := os.WriteFile(filepath.Join(in, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -35,14 +40,18 @@ func TestFilesThatAreNoProfiles(t *testing.T) {
 	for _, file := range files {
 		read = append(read, filepath.Base(file.Name))
 	}
-	if diff := cmp.Diff([]string{"begun.yaml", "broken.yaml", "empty.yaml", "json.yaml", "profile.yaml", "slip.yaml"}, read); diff != "" {
+	if diff := cmp.Diff([]string{
+		"begun.yaml", "broken.yaml", "empty.yaml", "group.yaml", "json.yaml", "kind.yaml", "mixed.yaml", "profile.yaml", "slip.yaml",
+	}, read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
 	left, err := folder.Ignored(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{filepath.Join(in, "list.yml"), filepath.Join(in, "table.yaml")}, left); diff != "" {
+	if diff := cmp.Diff([]string{
+		filepath.Join(in, "config-map.yaml"), filepath.Join(in, "list.yml"), filepath.Join(in, "table.yaml"), filepath.Join(in, "tests.yaml"),
+	}, left); diff != "" {
 		t.Errorf("left alone (-want +got):\n%s", diff)
 	}
 	named, err := folder.Read(filepath.Join(in, "table.yaml"))
