@@ -87,6 +87,16 @@ func Flags(component string, m Minor) []string {
 	return names(load().Flags[component], m)
 }
 
+// EverKnown returns the names that some version of the table has, sorted: those that names lists for a component.
+func EverKnown(component string, names func(component string, m Minor) []string) []string {
+	var all []string
+	for _, m := range Versions() {
+		all = append(all, names(component, m)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // names returns the names of the entries that a version has, sorted.
 func names[H interface{ In(m Minor) bool }](histories map[string]H, m Minor) []string {
 	var names []string
@@ -276,6 +286,7 @@ var parsers = map[string]func(string) error{
 	"duration": func(text string) error { _, err := time.ParseDuration(text); return err },
 	"int":      integer(64),
 	"int32":    integer(32),
+	"Level":    integer(32),
 	"int64":    integer(64),
 	"uint":     natural(64),
 	"uint32":   natural(32),

@@ -140,6 +140,8 @@ func TestCheck(t *testing.T) {
 		{"bool", []string{"yes"}, `takes a value of type bool, not "yes"`},
 		{"int32", []string{"110"}, ""},
 		{"int32", []string{"3000000000"}, `takes a value of type int32, not "3000000000"`},
+		{"Level", []string{"2"}, ""},
+		{"Level", []string{"3000000000"}, `takes a value of type Level, not "3000000000"`},
 		{"int", nil, "needs a value, of type int"},
 		{"uint", []string{"-1"}, `takes a value of type uint, not "-1"`},
 		{"float32", []string{"1.5"}, ""},

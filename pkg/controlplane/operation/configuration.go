@@ -86,12 +86,7 @@ func setKubeletField(o *target.Object, v Resolved, path ...string) error {
 // kubeletFields returns the fields of the kubelet's configuration in all versions of Kubernetes in the table, sorted.
 // The versions of each field are checked when the versions of a profile are known.
 var kubeletFields = sync.OnceValue(func() []string {
-	var all []string
-	for _, version := range kubeflags.Versions() {
-		all = append(all, kubeflags.Fields("", version)...)
-	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "kind" || name == "apiVersion" })
+	return slices.DeleteFunc(kubeflags.EverKnown("", kubeflags.Fields), func(name string) bool { return name == "kind" || name == "apiVersion" })
 })
 
 // kubeletShape returns the type of the settable fields: those of the Go type, with its comments for editors, and newer
@@ -137,7 +132,7 @@ func checkKubeletValue(name string, raw []byte) string {
 		value any
 	)
 	if err := json.Unmarshal(object(name, raw), &typed); err != nil {
-		return strings.TrimPrefix(err.Error(), "json: ")
+		return source.JSONError(err).Error()
 	}
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return "it is not a value"

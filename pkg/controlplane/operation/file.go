@@ -72,14 +72,15 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 	var a fileArguments
 	findings := source.Decode(arguments, at, &a)
 	if !path.IsAbs(a.Path) || path.Clean(a.Path) != a.Path {
-		findings = append(findings, arguments.Finding(at+".path", "must be an absolute path without . and ..").Of(source.WrongValue))
+		findings = append(findings, memberOr(arguments, "path").Finding(at+".path", "must be an absolute path without . and ..").Of(source.WrongValue))
 	}
 	if a.Path == target.KubeletConfigurationPath {
-		findings = append(findings, arguments.Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet").
+		findings = append(findings, memberOr(arguments, "path").
+			Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet").
 			Of(OtherOperation))
 	}
 	if a.Encoding != "" && a.Encoding != "b64" {
-		findings = append(findings, arguments.Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding).Of(source.WrongValue))
+		findings = append(findings, arguments.Get("encoding").Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding).Of(source.WrongValue))
 	}
 	write := Write{Place: Place{Kind: File, Name: a.Path}, At: arguments, Path: at}
 	if a.Remove {

@@ -36,6 +36,14 @@ func checkFields(n source.Node, path string, known []string) source.Findings {
 	return findings
 }
 
+// memberOr returns the value of a member, or the mapping if it is missing.
+func memberOr(mapping source.Node, name string) source.Node {
+	if member := mapping.Get(name); member.Node != nil {
+		return member
+	}
+	return mapping
+}
+
 // shapeOf converts a value to the form in which kube-apiserver stores it: without nulls and omitted zero values, and
 // with quantities in canonical notation. Otherwise the same rule would write the value at every update. It fails for a
 // value that is not a T, and for fields that T lacks, which kube-apiserver drops.
@@ -43,7 +51,7 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	var typed T
 	unknown, err := kjson.UnmarshalStrict(raw, &typed, kjson.DisallowUnknownFields)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrValue, strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fmt.Errorf("%w: %w", ErrValue, source.JSONError(err))
 	}
 	if len(unknown) > 0 {
 		return nil, fmt.Errorf("%w: %s", ErrValue, describeUnknown(unknown, reflect.TypeFor[T]()))

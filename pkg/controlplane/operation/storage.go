@@ -65,8 +65,8 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 		}
 		value, problems := c.Text(n, path+"."+name)
 		if constant, ok := value.Constant(); ok && name == storageCapacity {
-			if _, err := resource.ParseQuantity(constant.Text()); err != nil {
-				problems = append(problems, n.Finding(path+".capacity", "%q is not a quantity, such as 25Gi", constant.Text()).Of(source.WrongValue))
+			if quantity, err := resource.ParseQuantity(constant.Text()); err != nil || quantity.Sign() <= 0 {
+				problems = append(problems, n.Finding(path+".capacity", "%q is not a positive quantity, such as 25Gi", constant.Text()).Of(source.WrongValue))
 			}
 		}
 		findings = append(findings, problems...)

@@ -73,11 +73,11 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 		a.Name = target.KubeletUnit
 	}
 	if a.Name == "" || !strings.Contains(a.Name, ".") {
-		findings = append(findings, arguments.Finding(path+".name", "must be the name of a unit, such as containerd.service").Of(source.WrongValue))
+		findings = append(findings, memberOr(arguments, "name").Finding(path+".name", "must be the name of a unit, such as containerd.service").Of(source.WrongValue))
 	}
 	if (c.Target.Name == "kubelet") != (a.Name == target.KubeletUnit) && len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path+".name", "%s is edited on the target kubelet, and other units on the target node", target.KubeletUnit).
-			Of(WrongTarget))
+		findings = append(findings, memberOr(arguments, "name").
+			Finding(path+".name", "%s is edited on the target kubelet, and other units on the target node", target.KubeletUnit).Of(WrongTarget))
 	}
 	if len(findings) > 0 {
 		return nil, findings

@@ -65,12 +65,8 @@ func New(raw []byte, at source.Position) (Object, error) {
 			Namespace string `json:"namespace"`
 		} `json:"metadata"`
 	}
-	var mistyped *json.UnmarshalTypeError
-	switch err := json.Unmarshal(raw, &head); {
-	case errors.As(err, &mistyped) && mistyped.Field != "":
-		return Object{}, fmt.Errorf("not an object of Kubernetes: %s is a %s, not a text", mistyped.Field, mistyped.Value)
-	case err != nil:
-		return Object{}, errors.New("not an object of Kubernetes")
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return Object{}, fmt.Errorf("not an object of Kubernetes: %w", source.JSONError(err))
 	}
 	for _, field := range []struct{ name, value string }{
 		{"apiVersion", head.APIVersion}, {"kind", head.Kind}, {"metadata.name", head.Metadata.Name},

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
@@ -154,7 +155,7 @@ func edit(patch []byte, version string, shoot *gardencorev1beta1.Shoot) error {
 		status := shoot.Status
 		*shoot = gardencorev1beta1.Shoot{}
 		if err := json.Unmarshal(raw, shoot); err != nil {
-			return fmt.Errorf("merging into the Shoot: %w", err)
+			return fmt.Errorf("merging into the Shoot: %w", source.JSONError(err))
 		}
 		if shoot.Status.TechnicalID == "" {
 			shoot.Status.TechnicalID = status.TechnicalID
