@@ -62,20 +62,10 @@ func formerPlugin(component, name string) (kubeflags.Minor, bool) {
 	return last, known && component == pluginOwner
 }
 
-// named returns the names that any version has, sorted.
-func named(names func(kubeflags.Minor) []string) []string {
-	var all []string
-	for _, version := range kubeflags.Versions() {
-		all = append(all, names(version)...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 func flags() []Entry {
 	var all []Entry
 	for _, component := range kubeflags.Components() {
-		for _, name := range named(func(m kubeflags.Minor) []string { return kubeflags.Flags(component, m) }) {
+		for _, name := range kubeflags.EverKnown(component, kubeflags.Flags) {
 			history, _ := kubeflags.Flag(component, name)
 			e := Entry{Name: "--" + name, Component: component, Type: history.Type, Kubernetes: history.Span.String()}
 			if history.Deprecated != 0 {
@@ -110,7 +100,7 @@ func inRules(component, flag string) []string {
 func gates() []Entry {
 	var all []Entry
 	for _, component := range kubeflags.Components() {
-		for _, name := range named(func(m kubeflags.Minor) []string { return kubeflags.Gates(component, m) }) {
+		for _, name := range kubeflags.EverKnown(component, kubeflags.Gates) {
 			history, _ := kubeflags.Gate(component, name)
 			all = append(all, Entry{Name: name, Component: component, Kubernetes: history.String(), Notes: defaults(history)})
 		}
@@ -139,7 +129,7 @@ func defaults(history kubeflags.GateHistory) []string {
 
 func plugins() []Entry {
 	var all []Entry
-	for _, name := range named(kubeflags.Plugins) {
+	for _, name := range kubeflags.EverKnown("", func(_ string, m kubeflags.Minor) []string { return kubeflags.Plugins(m) }) {
 		history, _ := kubeflags.Plugin(name)
 		byDefault := "off by default"
 		if history.Default {

@@ -228,8 +228,8 @@ func addsContainer(r *mutation.Rule, container string) bool {
 
 // idle warns of entries without effect: targets without rules, and targets that the contract excludes from mutation.
 func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
-	switch {
-	case entry.Objects != nil:
+	switch _, known := target.Lookup(entry.Target); {
+	case !known:
 	case len(entry.Rules) == 0:
 		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no rules; leave it out")
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:

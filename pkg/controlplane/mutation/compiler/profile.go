@@ -135,7 +135,11 @@ func targetOf(entry v1alpha1.TargetRules, at string) (*target.Target, source.Fin
 		return t, nil
 	}
 	known := append(target.Names(), v1alpha1.ObjectsField)
-	finding := entry.At.Finding(at, "unknown target %q%s", entry.Target, source.Suggest(entry.Target, known)).Of(UnknownTarget).InPart()
+	hint := source.Suggest(entry.Target, known)
+	if similar := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return !strings.Contains(name, entry.Target) }); hint == "" && len(similar) > 0 {
+		hint = "; " + source.ListKnown(similar)
+	}
+	finding := entry.At.Finding(at, "unknown target %q%s", entry.Target, hint).Of(UnknownTarget).InPart()
 	if meant, ok := source.Nearest(entry.Target, known); ok {
 		finding = finding.Write(entry.At, meant)
 		t, _ = target.Lookup(meant)

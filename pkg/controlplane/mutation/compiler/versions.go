@@ -408,6 +408,7 @@ func (c *versionCheck) misspelt(rule source.Rule, write *operation.Write, name s
 	c.refuse(rule, write, format+"%s", append(arguments, source.Suggest(name, known))...)
 	if scalar := c.document.Naming(write.At, name); scalar.Node != nil {
 		last := &c.findings[len(c.findings)-1]
+		last.Position = scalar.Position()
 		*last = last.Instead(scalar, known)
 	}
 }
