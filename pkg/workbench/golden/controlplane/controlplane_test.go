@@ -26,6 +26,14 @@ func TestPassing(t *testing.T) {
 	}
 }
 
+// TestOlderGardener checks that a profile for older versions of Gardener is tested as the older contract says.
+func TestOlderGardener(t *testing.T) {
+	results := kinds.Run(t, kinds.Find(t, controlplane.New(gardener.Generator{}), "testdata/older"))
+	if summary := golden.Summarize(results); !summary.OK() || summary.Passed != 1 {
+		t.Errorf("%s", kinds.Written(t, results))
+	}
+}
+
 // TestFailing checks the messages of unfulfilled expectations.
 func TestFailing(t *testing.T) {
 	kinds.Failing(t, controlplane.New(gardener.Generator{}))

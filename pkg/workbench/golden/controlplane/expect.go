@@ -73,7 +73,7 @@ func compileSelector(at source.Node, path, title string, wanted []string, mayBeO
 // matches reports whether the selector selects an object by itself.
 func (s *selector) matches(o *object) bool {
 	if s.target == nil {
-		return !s.others && o.Kind == s.kind && o.Name == s.name
+		return !s.others && strings.EqualFold(o.Kind, s.kind) && o.Name == s.name
 	}
 	return s.isOfTarget(o.Object, o.garden()) && (!s.target.Purposed || slices.Contains(s.purposes, o.purpose))
 }
@@ -103,7 +103,7 @@ func compileExpectations(c *v1alpha1.TestCase, written source.Node, where string
 	for _, f := range written.Fields() {
 		title := f.Key.Value
 		e := c.Expect[title]
-		s, more := compileSelector(e.At, where+"."+title, title, e.Purposes, true)
+		s, more := compileSelector(f.Key, where+"."+title, title, e.Purposes, true)
 		if findings = append(findings, more...); len(more) > 0 {
 			continue
 		}
@@ -201,6 +201,14 @@ func (c *compiler) check(kind, field string, key, node source.Node) {
 	case len(c.findings) == found && (entries || node.Absent()):
 		c.checkName(kind, field, key)
 	}
+	if kind == "listFlags" && strings.HasSuffix(key.Value, "-admission-plugins") {
+		for _, plugin := range node.Fields() {
+			if _, former := kubeflags.FormerPlugin(plugin.Key.Value); !former {
+				known := kubeflags.EverKnown("", func(_ string, m kubeflags.Minor) []string { return kubeflags.Plugins(m) })
+				c.checkKnown(plugin.Key, field+"."+plugin.Key.Value, "kube-apiserver has no such admission plugin", known)
+			}
+		}
+	}
 }
 
 // parse returns the path that a key is, or refuses it.
@@ -228,6 +236,9 @@ func (c *compiler) checkItem(list, field string, key, node source.Node) {
 		}
 	}
 	for _, section := range node.Get("sections").Fields() {
+		if section.Value.Absent() {
+			c.checkOption(section.Key, source.Node{}, field+".sections.", c.written(list, key.Value))
+		}
 		for _, option := range section.Value.Fields() {
 			if option.Value.Absent() {
 				c.checkOption(section.Key, option.Key, field+".sections.", c.written(list, key.Value))
@@ -263,27 +274,45 @@ func (c *compiler) checkName(kind, field string, key source.Node) {
 	switch kind {
 	case "flags", "mapFlags", "listFlags":
 		if _, former := kubeflags.Former(component, name); hasFlags && !former {
-			c.checkKnown(key, field, component+" has no flag --"+name, ofVersions(component, kubeflags.Flags))
+			c.checkKnown(key, field, component+" has no flag --"+name, kubeflags.EverKnown(component, kubeflags.Flags))
 		}
 	case "featureGates":
 		if hasFlags {
-			c.checkKnown(key, field, component+" has no feature gate "+name, ofVersions(component, kubeflags.Gates))
+			c.checkKnown(key, field, component+" has no feature gate "+name, kubeflags.EverKnown(component, kubeflags.Gates))
 		}
 	case "env":
-		var known []string
-		names, _, _ := reach(c.samples(), pathOf("spec.template.spec.containers[0].env[0].name"))
-		for _, one := range names {
-			known = append(known, fmt.Sprint(one))
+		c.checkKnown(key, field, fmt.Sprintf("neither Gardener nor the profile sets an environment variable %q", name), c.names(kind))
+	case "containers", "volumes", "units", "files":
+		// A profile may compute names: only those that are certainly misspelt are refused.
+		words := regexp.MustCompile(`[\w./-]+`).FindAllString(string(c.profile), -1)
+		meant, ok := source.Nearest(name, append(c.names(kind), words...))
+		if ok && meant != name && !c.profile.mentions("forEach") {
+			c.refuse(key, field, writtenByNobody+"%q (did you mean %q?)", name, meant)
 		}
-		c.checkKnown(key, field, fmt.Sprintf("neither Gardener nor the profile sets an environment variable %q", name), known)
 	case "configuration":
-		first, known := pathOf(name)[0].Key, ofVersions("", kubeflags.Fields)
+		first, known := pathOf(name)[0].Key, kubeflags.EverKnown("", kubeflags.Fields)
 		if !slices.Contains(known, first) {
 			c.refuse(key, field, "the kubelet's configuration has no field %q%s", first, source.Suggest(first, known))
 		}
 	case "fields":
 		c.checkField(key, field, c.samples(), pathOf(name))
 	}
+}
+
+// itemNames are the paths of the names of items.
+var itemNames = map[string]string{
+	"containers": "spec.template.spec.containers[0].name", "env": "spec.template.spec.containers[0].env[0].name",
+	"volumes": "spec.template.spec.volumes[0].name", "units": "spec.units[0].name", "files": "spec.files[0].path",
+}
+
+// names returns the names of items that Gardener writes.
+func (c *compiler) names(kind string) []string {
+	var known []string
+	names, _, _ := reach(c.samples(), pathOf(itemNames[kind]))
+	for _, one := range names {
+		known = append(known, fmt.Sprint(one))
+	}
+	return known
 }
 
 // checkKnown refuses a key that is neither one of the known names nor in the profile.
@@ -293,15 +322,6 @@ func (c *compiler) checkKnown(key source.Node, field, message string, known []st
 		c.refuse(key, field, "%s%s", message, source.Suggest(key.Value, known))
 	}
 	return ok
-}
-
-// ofVersions returns the names that any version of Kubernetes has.
-func ofVersions(of string, names func(string, kubeflags.Minor) []string) []string {
-	var all []string
-	for _, version := range kubeflags.Versions() {
-		all = append(all, names(of, version)...)
-	}
-	return all
 }
 
 // checkField refuses null for a field that is in no object and not written by the profile.
@@ -330,7 +350,7 @@ func (c *compiler) checkOption(section, option source.Node, field string, units 
 			}
 		}
 	}
-	if c.checkKnown(section, field+section.Value, fmt.Sprintf(writtenByNobody+"a section %q", section.Value), sections) {
+	if c.checkKnown(section, field+section.Value, fmt.Sprintf(writtenByNobody+"a section %q", section.Value), sections) && option.Node != nil {
 		c.checkKnown(option, field+section.Value+"."+option.Value, fmt.Sprintf(writtenByNobody+"an option %q", option.Value), options)
 	}
 }

@@ -215,7 +215,8 @@ func (s *setting) versions(among []string) ([]string, source.Findings) {
 			return err != nil || !constraint.Check(parsed)
 		})
 		if len(chosen) == 0 {
-			findings = append(findings, entry.At.Finding("kubernetes", "%q chooses none of the versions in defaults.kubernetes %v", entry.Value, among))
+			findings = append(findings, entry.At.Finding("kubernetes", "%q chooses none of the versions in defaults.kubernetes: %s; a version has three numbers, such as 1.34.2",
+				entry.Value, source.ListKnown(among)))
 		}
 		versions = append(versions, chosen...)
 	}
@@ -283,7 +284,7 @@ func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld b
 		}
 		patch, err := patchOf(w.Patch)
 		if err != nil {
-			findings = append(findings, w.Patch[0].Finding(at+".patch", "%s", err))
+			findings = append(findings, w.Patch[0].Finding(at+".patch", "must be operations of RFC 6902, such as {op: replace, path: /spec/replicas, value: 1}"))
 		}
 		test.edits = append(test.edits, edit{selector: s, at: w.Of.At, patch: patch, ofOld: ofOld})
 	}

@@ -140,6 +140,9 @@ func newProgram(paths []string, options profiles.Options, parameters map[string]
 		if err := findings.Err(); err != nil {
 			return nil, err
 		}
+		if !slices.ContainsFunc(documents, func(d *profile.Document) bool { return options.Generation.For(d.Gardener) }) {
+			options.Generation = contract.Labelled
+		}
 		compiled, err := profiles.Compile(documents, options)
 		if err != nil {
 			return nil, err
