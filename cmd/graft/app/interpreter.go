@@ -7,14 +7,13 @@ package app
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -100,11 +99,8 @@ func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
 			for _, name := range k.Kinds {
 				names = append(names, name.Value)
 			}
-			group, version, divided := strings.Cut(k.APIVersion.Value, "/")
-			if !divided {
-				group, version = "", group
-			}
-			has := group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names, kind.Kind)
+			of, _ := schema.ParseGroupVersion(k.APIVersion.Value) // it was checked when the profile was loaded
+			has := of.Group == kind.Group && (of.Version == "*" || of.Version == kind.Version) && slices.Contains(names, kind.Kind)
 			if has && !slices.Contains(files, d.Node.File) {
 				files = append(files, d.Node.File)
 			}
@@ -333,25 +329,19 @@ func asFlags(errs field.ErrorList) error {
 	return errors.Join(all...)
 }
 
-// serviceForm matches namespace/name[:port][/path].
-var serviceForm = regexp.MustCompile(`^([^/]*)/([^/:]*)(:[^/]*)?(/.*)?$`)
-
 // parseService reads namespace/name[:port][/path].
 func parseService(text string) (*admissionv1.ServiceReference, error) {
-	match := serviceForm.FindStringSubmatch(text)
-	if match == nil {
-		return nil, errors.New("must be namespace/name[:port][/path]")
+	parts := strings.SplitN(text, "/", 3)
+	parsed, err := configv1alpha1.ParseService(strings.Join(parts[:min(2, len(parts))], "/"))
+	if err != nil {
+		return nil, errors.New("must be namespace/name[:port][/path], with a port of 1 to 65535")
 	}
-	s := &admissionv1.ServiceReference{Namespace: match[1], Name: match[2]}
-	if match[3] != "" {
-		number, err := strconv.ParseInt(match[3][1:], 10, 32)
-		if err != nil {
-			return nil, errors.New("the port must be a number")
-		}
-		s.Port = new(int32(number))
+	s := &admissionv1.ServiceReference{Namespace: parsed.Namespace, Name: parsed.Name}
+	if parsed.Port != 0 {
+		s.Port = &parsed.Port
 	}
-	if match[4] != "" {
-		s.Path = &match[4]
+	if len(parts) == 3 {
+		s.Path = new("/" + parts[2])
 	}
 	return s, nil
 }

@@ -34,7 +34,7 @@ each permission. The extension refuses a profile with a lookup that it may not r
 
   # the chart's values for them
   graft rbac -p example/profiles/azure/profile.yaml --values`,
-		Args: cobra.NoArgs,
+		Args: atMost("no argument, but profiles with --profile", 0),
 		RunE: func(*cobra.Command, []string) error {
 			l, err := profiles.load()
 			if err != nil {
