@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	networkcloud "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -78,21 +77,21 @@ func checkClouds(ctx context.Context, s *Streams, paths []string, cloud, nic str
 	if len(specs) == 0 {
 		return errors.New("the profiles declare no such cloud of the kind openstack")
 	}
-	clouds := map[string]networkcloud.Cloud{}
+	clouds := map[string]*openstack.Cloud{}
 	for name, spec := range specs {
 		made, problems := catalog.New(spec, catalog.Options{})
-		clouds[name], findings = made, append(findings, problems...)
+		clouds[name], _ = made.(*openstack.Cloud) // the specs are of this kind
+		findings = append(findings, problems...)
 	}
 	if err := findings.Errors().Err(); err != nil {
 		return err
 	}
-	missing := 0
+	var failed error
 	for _, name := range slices.Sorted(maps.Keys(clouds)) {
-		checked, _ := clouds[name].(*openstack.Cloud) // the specs are of this kind
-		for _, result := range checked.Check(ctx, nic) {
+		for _, result := range clouds[name].Check(ctx, nic) {
 			switch {
 			case result.Err != nil:
-				missing++
+				failed = found{}
 				fmt.Fprintf(s.Out, "%s: FAILED: %s: %s\n", name, result.Name, plain(result.Err))
 			case result.Detail != "":
 				fmt.Fprintf(s.Out, "%s: ok: %s: %s\n", name, result.Name, result.Detail)
@@ -101,8 +100,5 @@ func checkClouds(ctx context.Context, s *Streams, paths []string, cloud, nic str
 			}
 		}
 	}
-	if missing > 0 {
-		return found{}
-	}
-	return nil
+	return failed
 }

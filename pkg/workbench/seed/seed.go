@@ -62,8 +62,7 @@ type Seed struct {
 func Connect(c Connection) (*Seed, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("no kubeconfig: name it with --kubeconfig, or in KUBECONFIG")
 	}
