@@ -363,6 +363,7 @@ func interpreterProfile() (object, error) { return profile[v1alpha1.InterpreterP
 func providerProfileTest() (object, error) {
 	b := newBuilder()
 	b.special[reflect.TypeFor[source.Node]()] = object{} // null expects that the value is missing
+	b.special[reflect.TypeFor[map[string]map[string]source.Node]()] = object{"type": "object", "additionalProperties": object{"type": []string{"object", "null"}}}
 	several := object{"type": []string{"string", "array"}, "items": object{"type": "string"}}
 	b.special[reflect.TypeFor[v1alpha1.TestVersions]()] = several
 	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = several
