@@ -42,6 +42,8 @@ func jsonType(t reflect.Type) string {
 		return "a mapping"
 	case reflect.Int32:
 		return "a whole number of 32 bits"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
 	default:
 		return "a whole number"
 	}

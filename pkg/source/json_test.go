@@ -23,6 +23,7 @@ func TestJSONError(t *testing.T) {
 		Map    map[string]string `json:"map"`
 		Number *int32            `json:"number"`
 		Large  int64             `json:"large"`
+		Factor *float64          `json:"factor"`
 	}
 	for raw, want := range map[string]string{
 		`{"text": 1}`:             "in text, a string is needed instead of a number",
@@ -32,6 +33,7 @@ func TestJSONError(t *testing.T) {
 		`{"map": true}`:           "in map, a mapping is needed instead of true or false",
 		`{"number": 5000000000}`:  "in number, a whole number of 32 bits is needed instead of 5000000000",
 		`{"large": 1.5}`:          "in large, a whole number is needed instead of 1.5",
+		`{"factor": "half"}`:      "in factor, a number is needed instead of a string",
 		`[]`:                      "a mapping is needed instead of a list",
 		`{`:                       "unexpected end of JSON input",
 	} {
