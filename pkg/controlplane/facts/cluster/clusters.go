@@ -67,8 +67,8 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 	}
 	return s.decodeOnce(version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion}, namespace, func() (*facts.Facts, error) {
-		cloudProfile := share(s.shared, cluster.Spec.CloudProfile.Raw, facts.CloudProfile)
-		seed := share(s.shared, cluster.Spec.Seed.Raw, facts.Seed)
+		cloudProfile := share(s.shared, "CloudProfile", cluster.Spec.CloudProfile.Raw, facts.CloudProfile)
+		seed := share(s.shared, "Seed", cluster.Spec.Seed.Raw, facts.Seed)
 		return facts.FromParts(namespace.Name, cloudProfile, seed, cluster.Spec.Shoot.Raw)
 	})
 }
@@ -92,15 +92,21 @@ func (s *Source) decodeOnce(v version, namespace *metav1.PartialObjectMetadata, 
 // versions.
 const maximumShared = 64
 
+// content identifies the content of a part, and how it is decoded.
+type content struct {
+	kind string
+	sum  [sha256.Size]byte
+}
+
 // share returns the known part with the same content, or makes one. Every Cluster contains a copy of its cloud profile and
 // seed, and cloud profiles can be large, so that only one copy is kept and decoded.
-func share(known *lru.Cache, raw []byte, part func([]byte) *facts.Part) *facts.Part {
-	sum := sha256.Sum256(raw)
-	if kept, ok := known.Get(sum); ok {
+func share(known *lru.Cache, kind string, raw []byte, part func([]byte) *facts.Part) *facts.Part {
+	key := content{kind, sha256.Sum256(raw)}
+	if kept, ok := known.Get(key); ok {
 		return kept.(*facts.Part)
 	}
 	made := part(raw)
-	known.Add(sum, made)
+	known.Add(key, made)
 	return made
 }
 

@@ -45,7 +45,7 @@ type Options struct {
 type Source struct {
 	cached, direct client.Reader
 	facts          *lru.Cache // of versioned, by namespace
-	shared         *lru.Cache // of *facts.Part, by the SHA-256 of its JSON
+	shared         *lru.Cache // of *facts.Part, by content
 	clusters       *watcher   // nil without a Watcher
 	turns          *turns
 	lookups        lookupWatchers

@@ -279,7 +279,7 @@ func TestConcurrentReads(t *testing.T) {
 		group.Go(func() {
 			for i := range 40 {
 				f, err := s.Read(context.Background(), fmt.Sprint("ns", (i+worker)%8))
-				if err != nil || nameOf(f, "shoot") == "" || nameOf(f, "cloudProfile") == "" {
+				if err != nil || types.IsError(fieldOf(f, "shoot", "spec")) || types.IsError(fieldOf(f, "cloudProfile", "spec")) {
 					t.Errorf("got %+v, %v", f, err)
 					return
 				}
@@ -289,6 +289,28 @@ func TestConcurrentReads(t *testing.T) {
 	group.Wait()
 	if kept := s.facts.Len(); kept != 3 {
 		t.Errorf("%d Clusters are kept, want 3", kept)
+	}
+}
+
+// TestContentIsSharedByKind checks that a Cluster with the Seed in place of the CloudProfile does not affect others.
+func TestContentIsSharedByKind(t *testing.T) {
+	wrong, right := readCluster(t), readCluster(t)
+	wrong.Name, wrong.UID = "wrong", ""
+	right.Name, right.UID = "right", ""
+	wrong.Spec.CloudProfile.Raw = wrong.Spec.Seed.Raw
+	c := reader(t, wrong, right, makeNamespace("wrong"), makeNamespace("right"))
+	s := New(c, c, Options{})
+	for _, name := range []string{"wrong", "right"} {
+		f, err := s.Read(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Decode(true, false); err != nil {
+			t.Errorf("the seed of %s: %v", name, err)
+		}
+		if err := f.Decode(false, true); errors.Is(err, facts.ErrUndecodable) != (name == "wrong") {
+			t.Errorf("the cloud profile of %s: %v", name, err)
+		}
 	}
 }
 
