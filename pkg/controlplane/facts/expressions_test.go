@@ -84,6 +84,7 @@ func TestExpressions(t *testing.T) {
 		{`${ [shoot.workers[0].maxSurge, shoot.workers[0].maxUnavailable] }`, `["10%",0]`},
 		{`${ [shoot.workers[0].systemComponents, shoot.workers[1].systemComponents, has(shoot.workers[1].kubelet)] }`, "[false,true,false]"},
 		{`${ shoot.workers[0].updateStrategy + shoot.workers[0].containerRuntimes[0] + shoot.workers[0].machineControllerManager.machineDrainTimeout }`, `"AutoRollingUpdategvisor2h"`},
+		{`${ shoot.workers[0].machineType + shoot.workers[0].machineImageVersion + shoot.workers[0].cri + shoot.workers[0].labels.x }`, `"m11592.9.0containerdy"`},
 		{`${ shoot.workers[1].?providerConfig.?serverGroup.?policy.orValue("none") }`, `"none"`},
 	} {
 		t.Run(c.text, func(t *testing.T) {
@@ -95,6 +96,28 @@ func TestExpressions(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestValuesWithoutContent checks the values of fields that are empty, and of the former field of the cloud profile.
+func TestValuesWithoutContent(t *testing.T) {
+	f, err := FromClusterObjects("ns", nil, nil, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":{
+		"cloudProfileName":"metal","kubernetes":{"version":"1.33.4"},"networking":{"ipFamilies":[]},
+		"provider":{"workers":[{"name":"a","systemComponents":{},"volume":{},"machine":null}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	activation := f.Activation(Object{}, "CREATE")
+	for text, want := range map[string]string{
+		`${ shoot.cloudProfile }`:                `"metal"`,
+		`${ shoot.networking.ipFamilies }`:       `["IPv4"]`,
+		`${ shoot.workers[0].systemComponents }`: `false`,
+		`${ has(shoot.workers[0].volume) }`:      `true`,
+		`${ shoot.workers[0].architecture }`:     `"amd64"`,
+	} {
+		if got, err := evaluate(environment(t), text, activation); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
 	}
 }
 

@@ -125,10 +125,11 @@ func stringMapValue(members map[string]string) ref.Val {
 	return types.NewStringStringMap(types.DefaultTypeAdapter, members)
 }
 
-// scalarAt declares a value at a path that is always set, with a default.
-func scalarAt[T bool | int64](name string, kind *cel.Type, summary, path string, otherwise T) field {
+// scalarAt declares a value at a path that is always set. Its default is zero.
+func scalarAt[T bool | int64](name string, kind *cel.Type, summary, path string) field {
 	return field{name, kind, summary, func(of *object) any {
-		return types.DefaultTypeAdapter.NativeToValue(take(of, path, otherwise))
+		var zero T
+		return types.DefaultTypeAdapter.NativeToValue(take(of, path, zero))
 	}}
 }
 
@@ -218,8 +219,8 @@ var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.obj
 	text("machineImageVersion", `the version of the machine image; "" until Gardener has chosen one`, "machine.image.version", ""),
 	text("architecture", "amd64 (the default) or arm64", architecturePath, defaultArchitecture),
 	text("cri", "the container runtime, such as containerd", "cri.name", ""),
-	scalarAt[int64]("minimum", cel.IntType, "the least machines", "minimum", 0),
-	scalarAt[int64]("maximum", cel.IntType, "the most machines", "maximum", 0),
+	scalarAt[int64]("minimum", cel.IntType, "the least machines", "minimum"),
+	scalarAt[int64]("maximum", cel.IntType, "the most machines", "maximum"),
 	texts("zones", "its zones", "zones"),
 	textMap("labels", "the labels of its nodes", "labels"),
 	textMap("annotations", "the annotations of its nodes", "annotations"),
@@ -242,7 +243,11 @@ var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.obj
 			}
 			return types.NewStringList(types.DefaultTypeAdapter, names)
 		}},
-	scalarAt("systemComponents", cel.BoolType, "whether system components may run on its nodes, which is the default", "systemComponents.allow", true),
+	field{"systemComponents", cel.BoolType, "whether system components may run on its nodes, which is the default",
+		func(w *object) any {
+			// Gardener's type has no default for allow: an empty mapping forbids them.
+			return types.Bool(take(w, "systemComponents.allow", w.find("systemComponents") == nil))
+		}},
 	optional[int64]("priority", cel.IntType, "its priority for the cluster-autoscaler; 0 by default"),
 	text("updateStrategy", `how its machines are updated, such as AutoRollingUpdate; "" by default`, "updateStrategy", ""),
 	whole("providerConfig", "providerConfig of the pool", "providerConfig"),
@@ -302,7 +307,7 @@ var shootType = newKind("graft.Shoot", []*expression.ObjectType{networkingType.o
 	}},
 	field{"networking", networkingType.object.Type(), "spec.networking",
 		func(s *object) any { return networkingType.value(s.child("spec.networking")) }},
-	scalarAt("hibernated", cel.BoolType, "spec.hibernation.enabled", "spec.hibernation.enabled", false),
+	scalarAt[bool]("hibernated", cel.BoolType, "spec.hibernation.enabled", "spec.hibernation.enabled"),
 	field{"workerless", cel.BoolType, "whether it has no worker pools",
 		func(s *object) any { return types.Bool(len(s.items("spec.provider.workers")) == 0) }},
 	text("highAvailability", `the failure tolerance of the control plane: "", node or zone`,
