@@ -223,7 +223,8 @@ func (w *writer) startOf(base ast.Expr, keys []string) string {
 	before := w.reads
 	text := w.text(base)
 	w.positions = w.positions || slices.ContainsFunc(keys, func(key string) bool { return key[0] != '"' })
-	if w.operation == interpreter.Aggregate && base.Kind() == ast.IdentKind && len(keys) > 0 && keys[0] != `"status"` {
+	constant := len(keys) > 0 && keys[0][0] == '"' // a computed key may be status
+	if w.operation == interpreter.Aggregate && base.Kind() == ast.IdentKind && constant && keys[0] != `"status"` {
 		w.reads = before
 	}
 	return text

@@ -95,3 +95,21 @@ func TestDifferences(t *testing.T) {
 		})
 	}
 }
+
+// TestComputedStatus checks that a rule for aggregation that reads the status under a computed key sees the original.
+func TestComputedStatus(t *testing.T) {
+	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfile\nmetadata: {name: a}\n" +
+		"kinds: [{apiVersion: acme.com/v1, kind: Queue, aggregate: [{field: status.ready, value: 2}, " +
+		"{field: status.before, value: \"${ object[?object.spec.part].?ready.orValue(0) }\"}]}]\n"
+	documents, findings := profile.LoadInterpreters(source.File{Name: "profile.yaml", Data: []byte(text)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	r := interpreter.Request{
+		Operation: interpreter.Aggregate, Kind: queue,
+		Object: json.RawMessage(`{"metadata":{"name":"a"},"spec":{"part":"status"},"status":{"ready":1}}`),
+	}
+	if diff := difference(t, newPair(t, documents), r); diff != "" {
+		t.Error(diff)
+	}
+}
