@@ -5,6 +5,7 @@
 package profile
 
 import (
+	"bytes"
 	"io/fs"
 	"regexp"
 	"slices"
@@ -59,9 +60,11 @@ var head = regexp.MustCompile(`(?m)(?:^|[{,])[ \t]*["']?(?:apiVersion|kind)["']?
 
 // IsOther reports whether a file has valid YAML documents, but none for the programs that load profiles: documents
 // without apiVersion and kind, of other projects, and tables of tests. A profile with a mistake in its head, or one that
-// is being written, is not such a file.
+// is being written, is not such a file. Neither is an object that contains a profile, such as its ConfigMap: in place of
+// the profile, it would remove the rules.
 func IsOther(file source.File) bool {
-	foreign := isForeign
+	contains := bytes.Contains(file.Data, []byte(v1alpha1.GroupVersion.String()))
+	foreign := func(n source.Node) bool { return isForeign(n, contains) }
 	if !head.Match(file.Data) {
 		foreign = func(source.Node) bool { return true }
 	}
@@ -74,8 +77,9 @@ func IsOther(file source.File) bool {
 }
 
 // isForeign reports whether a document with apiVersion and kind is a table of tests, or of another project: neither the
-// apiVersion nor the kind resembles those of profiles.
-func isForeign(n source.Node) bool {
+// apiVersion nor the kind resembles those of profiles. No document of a file that contains profiles as text is one of
+// another project.
+func isForeign(n source.Node, contains bool) bool {
 	apiVersion, kind := n.Get("apiVersion"), n.Get("kind")
 	if apiVersion.Absent() || kind.Absent() {
 		return false
@@ -84,7 +88,7 @@ func isForeign(n source.Node) bool {
 		return kind.Value == v1alpha1.KindProviderProfileTest || kind.Value == v1alpha1.KindInterpreterProfileTest
 	}
 	profiles := []string{v1alpha1.KindProviderProfile, v1alpha1.KindNetworkProfile, v1alpha1.KindInterpreterProfile}
-	return !slices.Contains(profiles, kind.Value) && source.Suggest(kind.Value, profiles) == ""
+	return !contains && !slices.Contains(profiles, kind.Value) && source.Suggest(kind.Value, profiles) == ""
 }
 
 // topLevel matches the begin of a top-level field.

@@ -7,6 +7,7 @@ package folder_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,7 @@ func TestFilesThatAreNoProfiles(t *testing.T) {
 		"slip.yaml": "apiversion: x\nkind: ProviderProfil\n", "json.yaml": `{"metadata": {}, "kind": "x"}`, "empty.yaml": "", "begun.yaml": "# SPDX\n", "broken.yaml": "a: [",
 		"config-map.yaml": "apiVersion: v1\nkind: ConfigMap\n---\napiVersion: apps/v1\nkind: Deployment\n",
 		"tests.yaml":      "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfileTest\n",
+		"wrapped.yaml":    "apiVersion: v1\nkind: ConfigMap\ndata:\n  profile.yaml: |\n    " + strings.ReplaceAll(profile, "\n", "\n    "),
 		"mixed.yaml":      "apiVersion: v1\nkind: ConfigMap\n---\napiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\n",
 		"group.yaml":      "apiVersion: gaft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfil\n",
 		"kind.yaml":       "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: Other\n",
@@ -41,7 +43,7 @@ func TestFilesThatAreNoProfiles(t *testing.T) {
 		read = append(read, filepath.Base(file.Name))
 	}
 	if diff := cmp.Diff([]string{
-		"begun.yaml", "broken.yaml", "empty.yaml", "group.yaml", "json.yaml", "kind.yaml", "mixed.yaml", "profile.yaml", "slip.yaml",
+		"begun.yaml", "broken.yaml", "empty.yaml", "group.yaml", "json.yaml", "kind.yaml", "mixed.yaml", "profile.yaml", "slip.yaml", "wrapped.yaml",
 	}, read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
