@@ -85,7 +85,7 @@ func (p *program) reloading() reload.Options {
 	}
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.Metrics.FailedInBackground()
-		log.Error(err, "Background work for an allocation failed; it is retried", "owner", owner.String())
+		log.Error(err, "Background work for allocations failed", "owner", owner.String())
 	}
 	return o
 }

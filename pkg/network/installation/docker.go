@@ -63,7 +63,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	}
 	report := func(err error) {
 		p.Metrics.FailedInBackground()
-		d.log.Error(err, "Background work for Docker failed; it is retried")
+		d.log.Error(err, "Background work for Docker failed")
 	}
 	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
