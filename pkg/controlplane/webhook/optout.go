@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -36,7 +37,7 @@ func (o *OptOuts) Contains(ctx context.Context, name string) bool {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	err := o.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
-	return err == nil && namespace.Annotations[OptOutAnnotation] != ""
+	return err == nil && optedOut(namespace) != ""
 }
 
 // Count returns the number of namespaces that are opted out.
@@ -50,19 +51,44 @@ func (o *OptOuts) Count() float64 {
 	}
 	count := 0
 	for i := range namespaces.Items {
-		if namespaces.Items[i].Annotations[OptOutAnnotation] != "" {
+		if optedOut(&namespaces.Items[i]) != "" {
 			count++
 		}
 	}
 	return float64(count)
 }
 
-// AddOptOuts registers the metric of opted-out namespaces, and fills the cache of namespaces before the first admission needs
-// it. It fails if namespaces cannot be watched.
+// optedOut returns the reason for which a namespace is opted out, or "".
+func optedOut(namespace any) string {
+	if object, ok := namespace.(metav1.Object); ok {
+		return object.GetAnnotations()[OptOutAnnotation]
+	}
+	return ""
+}
+
+// AddOptOuts registers the metric of opted-out namespaces, and logs changes. Its watch also fills the cache of namespaces
+// before the first admission needs it. It fails if the watch cannot be started.
 func AddOptOuts(ctx context.Context, mgr manager.Manager, registry prometheus.Registerer) (*OptOuts, error) {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if _, err := mgr.GetCache().GetInformer(ctx, namespaces); err != nil {
+	informer, err := mgr.GetCache().GetInformer(ctx, namespaces)
+	if err != nil {
+		return nil, fmt.Errorf("watching namespaces for %s: %w", OptOutAnnotation, err)
+	}
+	log := mgr.GetLogger().WithName("opt-outs")
+	report := func(before, after any) {
+		was, reason := optedOut(before), optedOut(after)
+		name := after.(metav1.Object).GetName()
+		switch {
+		case reason == "" && was != "":
+			log.Info("A control plane is mutated again", "namespace", name)
+		case reason != "" && was == "":
+			log.Info("A control plane is not mutated", "namespace", name, "annotation", OptOutAnnotation, "reason", reason)
+		}
+	}
+	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(namespace any) { report(nil, namespace) }, UpdateFunc: report,
+	}); err != nil {
 		return nil, fmt.Errorf("watching namespaces for %s: %w", OptOutAnnotation, err)
 	}
 	o := &OptOuts{mgr.GetCache()}
