@@ -12,6 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mkdir -p bin .cache/times
 touch -r bin .cache/times/bin
+before=$(ls bin)
 go build -buildvcs=false -ldflags "$GRAFT_LDFLAGS" -o bin/ ./cmd/...
 for folder in cmd/*/; do
   name=$(basename "$folder")
@@ -24,4 +25,4 @@ for folder in cmd/*/; do
     touch -r "bin/$name" "$previous"
   fi
 done
-touch -r .cache/times/bin bin
+if [ "$before" = "$(ls bin)" ]; then touch -r .cache/times/bin bin; fi
