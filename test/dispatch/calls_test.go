@@ -25,8 +25,8 @@ type callRow struct {
 	Karmada   string
 	Sent      []string
 	Gate      bool
-	When      string
-	Answer    string
+	Gets      string
+	Then      string
 }
 
 func callRows(t *testing.T) []callRow {
@@ -44,8 +44,7 @@ func TestCallList(t *testing.T) {
 	names := api.Operations(api.KindContext)
 	delete(names, "Prune") // which Karmada refuses to register
 	for _, r := range callRows(t) {
-		item := fmt.Sprintf("- %s, %#q, with %s. When: %s. Answer: %s.", r.Karmada, r.Operation,
-			strings.Join(r.Sent, ", "), r.When, r.Answer)
+		item := fmt.Sprintf("- %#q (%s) gets %s. %s.", r.Operation, r.Karmada, r.Gets, r.Then)
 		if !strings.Contains(page, item) {
 			t.Errorf("docs/usage/interpreter.md lacks the item\n%s", item)
 		}
