@@ -91,13 +91,21 @@ func objectAt(n *document.Node, key string) *document.Node {
 // respond writes an AdmissionReview with a response.
 func (r *review) respond(w http.ResponseWriter, response admissionv1.AdmissionResponse) {
 	response.UID = types.UID(r.uid)
-	answer, _ := json.Marshal(admissionv1.AdmissionReview{ // strings and bytes can always be encoded
+	// Strings and bytes can always be encoded. After its timeout, the API server reads no answer.
+	_ = json.NewEncoder(answerWriter{w}).Encode(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{Kind: reviewKind, APIVersion: reviewVersion}, Response: &response,
 	})
+}
+
+// answerWriter writes the headers before a complete answer. Without a length, a long answer would be sent in chunks and
+// more packets.
+type answerWriter struct{ http.ResponseWriter }
+
+// Write sends the headers and the answer. It fails if the client is gone.
+func (w answerWriter) Write(answer []byte) (int, error) {
 	w.Header().Set("Content-Type", "application/json")
-	// Without a length, a long answer would be sent in chunks and more packets.
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-	_, _ = w.Write(answer) // after its timeout, the API server reads no answer
+	return w.ResponseWriter.Write(answer)
 }
 
 // patched returns the response that admits the object with a patch, and its audit annotations.
