@@ -7,6 +7,7 @@ package drift
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -18,7 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// API is the API server, which can only be read and touched. Errors of its answers are *apierrors.StatusError.
+// API is the API server, which can only be read and touched. Errors of its answers are *apierrors.StatusError. The error
+// of an answer that exceeds the size limit wraps ErrTooLarge.
 type API interface {
 	// Read returns the answer for a path, relative to the address of kube-apiserver.
 	Read(ctx context.Context, path string, query url.Values) ([]byte, error)
@@ -31,6 +33,9 @@ type API interface {
 func TouchRequest(client rest.Interface, path string) *rest.Request {
 	return client.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", "graft-drift").Body([]byte("{}"))
 }
+
+// ErrTooLarge means that an answer exceeds the size limit.
+var ErrTooLarge = errors.New("the answer of the API server is too large")
 
 // Path returns the path of objects of a form in a namespace, or of one of them. The namespace is empty for
 // cluster-scoped objects.
@@ -49,11 +54,18 @@ func Path(f target.Form, namespace, name string) string {
 	return path
 }
 
-// The numbers of objects in a page: an object has at most one and a half megabytes in etcd, a Namespace about a kilobyte.
+// The numbers of objects in a page, which are halved if a response is too large: an OperatingSystemConfig may have half
+// a megabyte, a Namespace has about a kilobyte.
 const (
-	objectPage    = 10
+	objectPage    = 25
 	namespacePage = 500
 )
+
+// mostPages limits a list to a hundred thousand objects of one kind in a namespace, and two million namespaces.
+const mostPages = 4000
+
+// errEndless means that a list has more than mostPages pages.
+var errEndless = fmt.Errorf("the list has more than %d pages", mostPages)
 
 // restarts limits how often a list is restarted because its next page has expired.
 const restarts = 3
@@ -74,8 +86,13 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 	if labels != "" {
 		query.Set("labelSelector", labels)
 	}
-	for {
+	for range mostPages {
 		raw, err := api.Read(ctx, path, query)
+		if errors.Is(err, ErrTooLarge) && limit > 1 {
+			limit /= 2
+			query.Set("limit", strconv.Itoa(limit))
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -98,6 +115,7 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 		}
 		query.Set("continue", page.Metadata.Continue)
 	}
+	return fmt.Errorf("reading the list %s: %w", path, errEndless)
 }
 
 // Get reads one object of a form. The namespace is empty for cluster-scoped objects.

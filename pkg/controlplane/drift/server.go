@@ -54,7 +54,7 @@ func (s Server) send(ctx context.Context, request *rest.Request) ([]byte, error)
 	case err != nil:
 		return nil, fmt.Errorf("reading the API server's answer: %w", err)
 	case int64(len(raw)) > s.MostBytes:
-		return nil, fmt.Errorf("reading the API server's answer: it has more than %d bytes", s.MostBytes)
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, s.MostBytes)
 	}
 	return raw, nil
 }

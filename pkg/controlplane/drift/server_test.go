@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -112,8 +113,64 @@ func TestServerBounds(t *testing.T) {
 	if got, err := s.Read(t.Context(), "/api/small", nil); string(got) != "1234" || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := s.Read(t.Context(), "/api/large", nil); got != nil || err == nil || !strings.Contains(err.Error(), "more than 4 bytes") {
+	if got, err := s.Read(t.Context(), "/api/large", nil); got != nil || !errors.Is(err, drift.ErrTooLarge) {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestSmallerPages checks that a large page is requested in parts, down to single objects, and that an object that is
+// too large is reported.
+func TestSmallerPages(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	for i := range 30 {
+		s.configMap("shoot", fmt.Sprintf("cloud-%02d", i), "")
+	}
+	fits := 3
+	s.fail = func(c call) error {
+		var limit int
+		if strings.HasSuffix(c.path, "/configmaps") {
+			_, _ = fmt.Sscan(c.query.Get("limit"), &limit)
+		}
+		if limit > fits {
+			return drift.ErrTooLarge
+		}
+		return nil
+	}
+	if got, summary, err := s.find(compile(t, silver)); len(got) != 30 || len(summary.Unread) > 0 || err != nil {
+		t.Errorf("%d found, %+v, %v", len(got), summary, err)
+	}
+	fits = 0
+	_, summary, err := s.find(compile(t, silver))
+	want := []drift.UnreadNamespace{{Namespace: "shoot", Problem: "reading configmaps: " + drift.ErrTooLarge.Error()}}
+	if diff := cmp.Diff(want, summary.Unread); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// endless is an API server with lists that do not end.
+type endless struct {
+	*seed
+	pages int
+}
+
+func (e *endless) Read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	if strings.HasSuffix(path, "/configmaps") {
+		e.pages++
+		return []byte(`{"metadata":{"continue":"more"},"items":[]}`), nil
+	}
+	return e.seed.Read(ctx, path, query)
+}
+
+// TestEndlessListIsAbandoned checks that an endless list is abandoned.
+func TestEndlessListIsAbandoned(t *testing.T) {
+	s := newSeed(t)
+	s.shoot("shoot", "")
+	api := &endless{seed: s}
+	f := drift.Finder{API: api, Engine: compile(t, silver)}
+	summary, err := f.Find(t.Context(), func(drift.Finding) error { return nil })
+	if err != nil || len(summary.Unread) != 1 || !strings.Contains(summary.Unread[0].Problem, "the list has more than 4000 pages") || api.pages != 4000 {
+		t.Errorf("%d pages, %+v, %v", api.pages, summary, err)
 	}
 }
 
