@@ -31,11 +31,7 @@ func JSONError(err error) error {
 
 // jsonType describes the JSON of a type.
 func jsonType(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
+	switch kind := t.Kind(); kind {
 	case reflect.Slice, reflect.Array:
 		return "a list"
 	case reflect.Struct, reflect.Map:
@@ -45,6 +41,6 @@ func jsonType(t reflect.Type) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	default:
-		return "a whole number"
+		return scalarName(kind)
 	}
 }
