@@ -146,6 +146,45 @@ func TestBusyRequestWritesNothing(t *testing.T) {
 	})
 }
 
+// TestRefusedCallersReturnApart checks that callers that are refused at the same time get different times to return, of at
+// most a minute.
+func TestRefusedCallersReturnApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{takes: time.Second}
+		s := crowd(t, l, &service.Limit{Rate: 1, Burst: 1, Parallel: 1}, service.Options{})
+		within := func(key string, d time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			_, err := s.Allocate(ctx, request("pool", key))
+			return err
+		}
+		var group sync.WaitGroup
+		for i := range 5 {
+			group.Go(func() {
+				if err := within(fmt.Sprint(i), time.Minute); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		last := time.Duration(0)
+		for i := range 100 {
+			var busy *network.Busy
+			if err := within(fmt.Sprint("late", i), 3*time.Second); !errors.As(err, &busy) {
+				t.Fatalf("got error %v, want a refusal", err)
+			}
+			if busy.RetryAfter > time.Minute || busy.RetryAfter <= last && last < time.Minute {
+				t.Errorf("refused caller %d returns after %s, the one before it after %s", i, busy.RetryAfter, last)
+			}
+			last = busy.RetryAfter
+		}
+		if last != time.Minute {
+			t.Errorf("the last of 100 callers returns after %s, want a minute", last)
+		}
+		group.Wait()
+	})
+}
+
 // TestShortRequestsReachFormerlySlowCloud checks that requests with little time reach a cloud that was slow before.
 func TestShortRequestsReachFormerlySlowCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
