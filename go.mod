@@ -23,6 +23,8 @@ require (
 	github.com/gophercloud/gophercloud/v2 v2.15.0 // calls of OpenStack
 	github.com/onsi/ginkgo/v2 v2.28.1 // suites against real servers
 	github.com/onsi/gomega v1.39.0 // suites against real servers
+	github.com/opencontainers/go-digest v1.0.0 // digests in images of profiles
+	github.com/opencontainers/image-spec v1.1.1 // the types of images of profiles
 	github.com/prometheus/client_golang v1.23.2 // metrics
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // tests validate documents against the JSON Schemas
 	github.com/spf13/cobra v1.10.2 // commands
@@ -33,11 +35,6 @@ require (
 	go.etcd.io/bbolt v1.4.3 // the ledger in a file
 	go.etcd.io/etcd/api/v3 v3.6.6 // the ledger in etcd
 	go.etcd.io/etcd/client/v3 v3.6.6 // the ledger in etcd
-	go.opentelemetry.io/otel v1.44.0 // traces of admissions
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.38.0 // sends traces
-	go.opentelemetry.io/otel/sdk v1.44.0 // batches of traces
-	go.opentelemetry.io/otel/trace v1.44.0 // spans of admissions
-	go.opentelemetry.io/proto/otlp v1.9.0 // tests receive traces
 	go.uber.org/zap v1.27.0 // the level of stack traces in Gardener's logger
 	go.yaml.in/yaml/v3 v3.0.4 // YAML with positions and comments
 	go4.org/netipx v0.0.0-20260823151212-3075585bcbeb // ranges and sets of addresses
@@ -203,20 +200,25 @@ require (
 	go.opentelemetry.io/collector/featuregate v1.45.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.63.0 // indirect
 	go.opentelemetry.io/contrib/otelconf v0.18.0 // indirect
+	go.opentelemetry.io/otel v1.44.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc v0.14.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp v0.14.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc v1.38.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.39.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.38.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.38.0 // indirect
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.38.0 // indirect
 	go.opentelemetry.io/otel/exporters/prometheus v0.61.0 // indirect
 	go.opentelemetry.io/otel/exporters/stdout/stdoutlog v0.14.0 // indirect
 	go.opentelemetry.io/otel/exporters/stdout/stdoutmetric v1.38.0 // indirect
 	go.opentelemetry.io/otel/exporters/stdout/stdouttrace v1.38.0 // indirect
 	go.opentelemetry.io/otel/log v0.14.0 // indirect
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
+	go.opentelemetry.io/otel/sdk v1.44.0 // indirect
 	go.opentelemetry.io/otel/sdk/log v0.14.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.44.0 // indirect
+	go.opentelemetry.io/otel/trace v1.44.0 // indirect
+	go.opentelemetry.io/proto/otlp v1.9.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # go test starts packages in this order. The longest suites come first, so that none of them remains at the end.
-longest=(admission docs interpreter availability ledger crash history)
+longest=(docs admission availability interpreter crash commands ledger history)
 
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT

@@ -83,7 +83,7 @@ func newMutator(mgr manager.Manager, set target.Set) (*graft.Mutator, error) {
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := graft.NewMutator(mgr.GetScheme(), documents, graft.Options{
+	profiles, err := graft.NewMutator(documents, graft.Options{
 		Provider: provider, Set: set, Facts: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), cluster.Options{}),
 	})
 	if err != nil {

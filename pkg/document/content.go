@@ -41,7 +41,8 @@ func ContentOf(inline *Node) (*Content, error) {
 		c.text = data
 	case string(encoding) == "b64":
 		c.base64 = true
-		if c.text, err = base64.StdEncoding.AppendDecode(nil, data); err != nil {
+		text := inline.doc.arena.bytes.take(base64.StdEncoding.DecodedLen(len(data)))[:0]
+		if c.text, err = base64.StdEncoding.AppendDecode(text, data); err != nil {
 			return nil, fmt.Errorf("reading a file's content: %w: %w", ErrContent, err)
 		}
 	default:
@@ -75,7 +76,7 @@ func (c *Content) SetText(text []byte) error {
 	if !c.base64 && !utf8.Valid(text) {
 		return fmt.Errorf("setting a file's content that is not UTF-8: %w", ErrContent)
 	}
-	raw := make([]byte, 0, base64.StdEncoding.EncodedLen(len(text))+2)
+	raw := c.inline.doc.arena.bytes.take(base64.StdEncoding.EncodedLen(len(text)) + 2)[:0]
 	if c.base64 {
 		raw = append(base64.StdEncoding.AppendEncode(append(raw, '"'), text), '"')
 	} else {

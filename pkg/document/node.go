@@ -2,6 +2,22 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package document parses a JSON text once and records edits of it as an RFC 6902 patch.
+//
+// Parse makes one validating pass and creates a flat index of every value: its start, its end and the start of the next
+// one. Navigation uses the index and never scans again; a Node is created only for visited values. Edits are stored in
+// an overlay of these nodes, and the patch is derived from the overlay at the end: a replaced value is one operation that
+// replaces it as a whole. Unedited parts are neither decoded nor encoded, so that unknown fields, the order of members and
+// the notation of numbers are preserved.
+//
+// ContentOf reads and edits the inline content of a file, which may be encoded. Command lines and systemd units have
+// packages of their own in pkg/format.
+//
+// The package does not know kinds of Kubernetes, decodes into no Go types and never computes the difference of two
+// whole documents. It imports only the standard library, and the steps of paths from fieldpath. A Document is not safe
+// for concurrent use, not even for reading, because nodes are created lazily.
+//
+// Start reading at Parse, Document.Root and Document.Patch.
 package document
 
 import (
@@ -244,7 +260,8 @@ func (n *Node) member(key string) *Node {
 	if n.byKey != nil {
 		return n.byKey[key]
 	}
-	for _, k := range slices.Backward(n.kids) {
+	for i := len(n.kids) - 1; i >= 0; i-- { // faster than slices.Backward
+		k := n.kids[i]
 		if k.was == 0 && k.name == key || k.was != 0 && n.text.stringIs(k.was-1, key) {
 			return k
 		}
@@ -292,12 +309,15 @@ func (n *Node) checkKeys() {
 		n.mapMembers()
 		n.duplicate = len(n.byKey) < len(n.kids)
 	} else {
+		seen := uint64(0) // the signatures of the keys so far
 		for i, k := range n.kids {
-			for _, other := range n.kids[:i] {
-				if n.text.mayBeSame(k.was-1, other.was-1) {
+			signature := n.text.signature(k.was - 1)
+			if seen&signature != 0 {
+				for _, other := range n.kids[:i] {
 					n.duplicate = n.duplicate || sameString(n.text, k.was-1, n.text, other.was-1)
 				}
 			}
+			seen |= signature
 		}
 	}
 	if n.duplicate {
@@ -367,7 +387,7 @@ func (n *Node) Document() *Document {
 
 // newDocument returns a document that uses the buffers of an earlier document.
 func newDocument(t *text, base uint32, arena *arena) *Document {
-	d := new(Document)
+	d := &arena.documents.take(1)[0]
 	d.init(t, base, arena)
 	return d
 }
@@ -454,8 +474,8 @@ func (d *Document) add(raw []byte) (uint32, error) {
 }
 
 // Release returns the index, the nodes and the values that edits added to the pool for the next Parse. The document, its
-// nodes, the bytes of nodes, and sub-documents must not be used afterwards. Strings and the results of Bytes and Patch
-// stay valid. Calling Release is optional.
+// nodes, the bytes of nodes, and sub-documents must not be used afterwards. Strings and the results of Bytes stay
+// valid. Calling Release is optional.
 func (d *Document) Release() {
 	if d == nil || !d.whole {
 		return

@@ -283,16 +283,19 @@ func TestSubDocument(t *testing.T) {
 func TestRelease(t *testing.T) {
 	d := parse(t, `{"a":"x"}`)
 	set(t, d.Root(), "b", `1`)
-	patch, whole := d.Patch(), d.Bytes()
+	patch, whole := string(d.Patch()), d.Bytes()
 	s, _ := d.Root().Get("a").Text()
 	d.Release()
 	d.Release()
 	next := parse(t, `{"c":"y"}`)
 	set(t, next.Root(), "d", `{"e":2}`)
-	if got := next.Root().Get("c"); !got.Is("y") || s != "x" || string(patch) != `[{"op":"add","path":"/b","value":1}]` {
+	if got := next.Root().Get("c"); !got.Is("y") || s != "x" || patch != `[{"op":"add","path":"/b","value":1}]` {
 		t.Errorf("got %s, %s, %s", got.Raw(), s, patch)
 	}
 	if string(whole) != `{"a":"x","b":1}` || string(next.Bytes()) != `{"c":"y","d":{"e":2}}` {
 		t.Errorf("got %s and %s", whole, next.Bytes())
+	}
+	if got := string(next.Patch()); got != `[{"op":"add","path":"/d","value":{"e":2}}]` {
+		t.Errorf("got %s in reused memory", got)
 	}
 }

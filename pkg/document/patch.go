@@ -8,12 +8,13 @@ import (
 	"slices"
 )
 
-// Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed. It visits only edited places.
+// Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed. It visits only edited places. The
+// patch must not be used after Release.
 func (d *Document) Patch() []byte {
 	if d == nil || !d.root.edited && !d.root.replaced {
 		return nil
 	}
-	p := patcher{out: make([]byte, 0, len(d.added.raw)+512)}
+	p := patcher{path: make([]byte, 0, 64), out: d.arena.bytes.take(len(d.added.raw) + 512)[:0]}
 	p.place(&d.root)
 	if len(p.out) == 0 {
 		return nil
@@ -110,10 +111,13 @@ func (p *patcher) items(n *Node) {
 	}
 	for i, k := range n.kids {
 		at(i)
-		if k.was != 0 {
+		switch {
+		case k.was != 0:
 			p.place(k)
-		} else if now, j := snapshot(k); from[i] >= 0 && !equal(n.text, was[from[i]], now, j) {
-			p.emit("replace", k.Raw())
+		case from[i] >= 0:
+			if now, j := snapshot(k); !equal(n.text, was[from[i]], now, j) {
+				p.emit("replace", k.Raw())
+			}
 		}
 	}
 	p.path = p.path[:length]

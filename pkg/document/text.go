@@ -90,10 +90,13 @@ func sameString(a *text, i uint32, b *text, j uint32) bool {
 	return unquote(x) == unquote(y)
 }
 
-// mayBeSame reports whether two string entries can have the same text: plain ones only with the same length.
-func (t *text) mayBeSame(i, j uint32) bool {
-	a, b := &t.entries[i], &t.entries[j]
-	return a.end-a.start == b.end-b.start || !a.plain || !b.plain
+// signature returns a set of bits. Two strings with the same text have a common bit, and most others have none.
+func (t *text) signature(at uint32) uint64 {
+	if !t.entries[at].plain { // another notation may have the same text
+		return math.MaxUint64
+	}
+	s := t.bytesAt(at) // with quotes
+	return 1 << ((len(s)*5 + int(s[1])*3 + int(s[len(s)-2])) % 64)
 }
 
 // count returns the number of items or members of a container.
@@ -327,23 +330,23 @@ func (s *scanner) digits(i int) int {
 	return i
 }
 
-// text scans a string, eight bytes at a time. A byte b of a word w is below n if its highest bit is set in
-// (w-n*ones)&^w. Bytes above such a one can have this bit too, so that only the lowest one counts.
+// text scans a string, eight bytes at a time. An ASCII byte of a word w is below n if its highest bit is set in w-n*ones.
+// Bytes above a special one can have this bit too, so that only the lowest one counts.
 func (s *scanner) text(start int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	plain := true
-	for i := start + 1; i < len(s.raw); {
-		if i+8 <= len(s.raw) {
-			w := binary.LittleEndian.Uint64(s.raw[i:])
+	raw, plain := s.raw, true
+	for i := start + 1; i < len(raw); {
+		if i+8 <= len(raw) {
+			w := binary.LittleEndian.Uint64(raw[i:])
 			quote, slash := w^('"'*ones), w^('\\'*ones)
-			special := ((quote-ones)&^quote | (slash-ones)&^slash | (w-' '*ones)&^w | w) & highs
+			special := ((quote - ones) | (slash - ones) | (w - ' '*ones) | w) & highs
 			if special == 0 {
 				i += 8
 				continue
 			}
 			i += bits.TrailingZeros64(special) / 8
 		}
-		switch c := s.raw[i]; {
+		switch c := raw[i]; {
 		case c == '"':
 			return s.scalar(start, i+1, String, plain)
 		case c == '\\' || c < ' ':
@@ -455,6 +458,9 @@ type arena struct {
 	entries []entry
 	nodes   slab[Node]
 	lists   slab[*Node]
+	// documents are the sub-documents, and bytes the results of Patch and the texts of Contents.
+	documents slab[Document]
+	bytes     slab[byte]
 	// spare is memory for the values that edits add, and used the memory that the last edited document has.
 	spare, used text
 }
@@ -492,7 +498,7 @@ func (s *slab[T]) reset() {
 const (
 	maxPooled      = 1 << 18
 	maxPooledNodes = 1 << 14
-	maxPooledAdded = 1 << 16 // bytes of the values that edits added
+	maxPooledAdded = 1 << 16 // bytes of the values that edits added, and of the other texts
 )
 
 var arenas = sync.Pool{New: func() any { return new(arena) }}
@@ -517,6 +523,11 @@ func (r *arena) recycle(entries []entry) {
 	r.entries = entries[:0]
 	r.nodes.reset()
 	r.lists.reset()
+	r.documents.reset()
+	if r.bytes.total > maxPooledAdded {
+		r.bytes = slab[byte]{}
+	}
+	r.bytes.reset()
 	if r.used.raw != nil && cap(r.used.raw) <= maxPooledAdded {
 		r.spare = text{r.used.raw[:0], r.used.entries[:0]}
 	}

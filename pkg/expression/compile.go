@@ -16,6 +16,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -24,22 +25,17 @@ import (
 // Condition compiles a text that is one expression, `${ … }`, with a result that is bool, or dyn and then checked at each
 // evaluation. The position is that of the text's first character, see At. The error is source.Findings.
 func (e *Environment) Condition(text string, at source.Position) (*Expression, error) {
-	o := origin{at, text}
-	pieces, problem := scan(strings.TrimRight(text, " \t\r\n"))
-	if problem != nil {
-		return nil, source.Findings{o.finding(problem.offset, "%s", problem.message)}
-	}
-	if len(pieces) != 1 || !pieces[0].expression {
-		return nil, source.Findings{o.finding(0, "a condition is one expression in braces, such as ${ shoot.hibernated }").Of(WrongCondition)}
-	}
-	p, err := e.compile(o, pieces[0])
-	if err != nil {
+	t, err := e.Template(strings.TrimRight(text, " \t\r\n"), at)
+	switch {
+	case err != nil:
 		return nil, err
+	case t.whole == nil:
+		form := origin{at, text}.finding(0, "a condition is one expression in braces, such as ${ shoot.hibernated }")
+		return nil, source.Findings{form.Of(WrongCondition)}
+	case !t.Type().IsExactType(cel.BoolType) && t.Type().Kind() != types.DynKind:
+		return nil, source.Findings{t.whole.finding("a condition must be bool, is " + describeType(t.Type()))}
 	}
-	if t := p.result; !t.IsExactType(cel.BoolType) && t.Kind() != types.DynKind {
-		return nil, source.Findings{o.finding(p.offset, "a condition must be bool, is %s", describeType(t)).Of(WrongResult)}
-	}
-	return &Expression{p}, nil
+	return &Expression{t.whole}, nil
 }
 
 // Bool evaluates the condition. It fails with an *EvaluationError, or with the context's error.
@@ -50,9 +46,13 @@ func (x *Expression) Bool(ctx context.Context, vars interpreter.Activation) (boo
 	}
 	result, ok := value.(types.Bool)
 	if !ok {
-		return false, x.program.failed("a condition must be bool, is "+value.Type().TypeName(), nil)
+		return false, x.program.failed(notBool(value))
 	}
 	return bool(result), nil
+}
+
+func notBool(value ref.Val) error {
+	return failure("a condition must be bool, is " + value.Type().TypeName())
 }
 
 // Template compiles a string: `${ … }` is an expression, `$${` is a literal `${`. A string that is one expression and nothing else, not even
@@ -142,7 +142,7 @@ func (t *Template) fold() (*Template, error) {
 type Term struct {
 	// Text is the part as CEL writes it, in one line.
 	Text string
-	// Position is where the part begins.
+	// Position is that of the operator, of the name of the function or the field, or of the value.
 	Position source.Position
 	// References are the variables and fields that the part names, as dotted paths, sorted.
 	References []string
@@ -167,14 +167,14 @@ func Describe(value ref.Val) string {
 		return Describe(v.GetValue())
 	case types.String:
 		return strconv.Quote(string(v))
+	case types.Null:
+		return "null"
 	case *objectValue:
 		return "a " + v.object.name
-	}
-	if raw, err := JSON(value); err == nil && (value.Type() == types.ListType || value.Type() == types.MapType) {
-		return string(raw)
-	}
-	if value == types.NullValue {
-		return "null"
+	case traits.Mapper, traits.Lister:
+		if raw, err := JSON(value); err == nil {
+			return string(raw)
+		}
 	}
 	if text, err := Text(value); err == nil {
 		return text
@@ -193,12 +193,14 @@ func absorbing(function string) ref.Val {
 	return nil
 }
 
-// inspect returns the variables and fields that an expression names.
-func (e *Environment) inspect(root ast.Expr) []string {
-	i := inspector{variables: e.variables}
-	i.visit(root)
-	slices.Sort(i.references)
-	return slices.Compact(i.references)
+// pathsOf returns the paths of references, sorted.
+func pathsOf(references []reference) []string {
+	paths := make([]string, len(references))
+	for i, r := range references {
+		paths[i] = r.path
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // compile checks an expression, bounds its cost and computes it at once when it is constant.
@@ -211,15 +213,16 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 	if p.result.TypeName() == types.OptionalType.TypeName() {
 		return nil, source.Findings{p.finding("the result may be absent: give a default with .orValue(…)")}
 	}
-	if finding := boundCost(e, p); finding != nil {
-		return nil, source.Findings{*finding}
+	if depth := nesting(ast.NativeRep()); depth > maximumNesting {
+		finding := p.finding(fmt.Sprintf("too costly: %d loops inside of each other, at most %d are allowed", depth, maximumNesting))
+		return nil, source.Findings{finding.Of(TooCostly)}
 	}
 	var err error
 	p.run, err = planProgram(p, e.env, ast.NativeRep(), cel.EvalOptions(cel.OptOptimize), cel.OptimizeRegex(constraintOptimization))
 	if err != nil {
 		return nil, source.Findings{p.finding(err.Error())}
 	}
-	p.references = e.inspect(ast.NativeRep().Expr())
+	p.references = pathsOf(e.references(ast.NativeRep(), ast.NativeRep().Expr()))
 	if len(p.references) > 0 {
 		return p, nil
 	}
@@ -240,7 +243,15 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 	if vars == nil {
 		vars = interpreter.EmptyActivation()
 	}
-	value, err := p.once(ctx, vars)
+	var e *evaluation
+	if p.step > 0 || p.limited {
+		e = &evaluation{Activation: vars, ctx: ctx, meter: meterOf(ctx), program: p}
+		vars = e
+	}
+	value, _, err := p.run.Eval(vars)
+	if e != nil && e.exceeded != nil {
+		err = e.exceeded
+	}
 	if err == nil {
 		return value, nil
 	}
@@ -250,17 +261,9 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 	return nil, p.explain(err)
 }
 
-func (p *program) text(ctx context.Context, vars interpreter.Activation) (string, error) {
-	value, err := p.evaluate(ctx, vars)
-	if err != nil {
-		return "", err
-	}
-	return p.textOf(value)
-}
-
-// charge counts a text or JSON that is made of the result.
+// charge counts a text or JSON that is made of the result. The program may be nil, if no expression has a part in it.
 func (p *program) charge(ctx context.Context, size int) error {
-	if size <= itemSize {
+	if p == nil || size <= itemSize {
 		return nil
 	}
 	err := Charge(ctx, size)
@@ -270,16 +273,8 @@ func (p *program) charge(ctx context.Context, size int) error {
 	case ctxErr != nil:
 		return p.interrupted(ctxErr)
 	default:
-		return p.failed(err.Error(), err)
+		return p.failed(err)
 	}
-}
-
-func (p *program) textOf(value ref.Val) (string, error) {
-	text, err := Text(value)
-	if err != nil {
-		return "", p.failed(err.Error(), nil)
-	}
-	return text, nil
 }
 
 // checkText rejects results that cannot be part of a text.
@@ -297,124 +292,95 @@ func (p *program) checkText() source.Findings {
 	return nil
 }
 
-type inspector struct {
-	variables  map[string]Variable
-	local      []string // variables of the comprehensions around
-	references []string
+// reference is a variable with the fields that an expression selects from it.
+type reference struct {
+	path string
+	// part is the expression with path, and with keys and defaults behind it.
+	part ast.Expr
 	// certain excludes parts that are not always evaluated: operands of && and ||, the branches of ?: and bodies of
 	// macros.
 	certain bool
-	found   []ast.Expr // the parts that are references, with keys and defaults
 }
 
-func (i *inspector) visit(e ast.Expr) {
-	if path := i.path(e); path != nil {
-		i.references = append(i.references, strings.Join(path, "."))
-		i.found = append(i.found, e)
-		return
+// references returns the references in an expression, in their order.
+func (e *Environment) references(tree *ast.AST, root ast.Expr) []reference {
+	var found []reference
+	for _, variable := range ast.MatchDescendants(ast.NavigateExpr(tree, root), ast.KindMatcher(ast.IdentKind)) {
+		path, certain := variable.AsIdent(), true
+		if _, ok := e.variables[path]; !ok || !isGlobal(variable, &certain) {
+			continue
+		}
+		part, exact := variable, true
+		for parent, ok := part.Parent(); ok && readFrom(parent) == part.ID(); parent, ok = part.Parent() {
+			_, key := selection(parent)
+			if exact = exact && (parent.Kind() == ast.SelectKind || source.IsIdentifier(key)); exact {
+				path += "." + key
+			}
+			part = parent
+		}
+		found = append(found, reference{path, part, certain})
 	}
-	before := len(i.found)
-	i.visitBelow(e)
-	if isLookup(e) && len(i.found) == before+1 {
-		i.found[before] = e
-	}
+	return found
 }
 
-// isLookup reports whether a part reads a member of another part by its name, or gives it a constant default.
-func isLookup(e ast.Expr) bool {
+// isGlobal reports whether an identifier is not a variable of a macro around it. It clears certain if the identifier is
+// not always evaluated.
+func isGlobal(identifier ast.NavigableExpr, certain *bool) bool {
+	part, name := identifier, identifier.AsIdent()
+	for parent, ok := part.Parent(); ok; parent, ok = part.Parent() {
+		switch parent.Kind() {
+		case ast.CallKind:
+			call := parent.AsCall()
+			if f := call.FunctionName(); f == operators.LogicalAnd || f == operators.LogicalOr || f == operators.Conditional && call.Args()[0].ID() != part.ID() {
+				*certain = false
+			}
+		case ast.ComprehensionKind:
+			loop := parent.AsComprehension()
+			if loop.IterRange().ID() == part.ID() {
+				break
+			}
+			if name == loop.IterVar() || name == loop.IterVar2() || name == loop.AccuVar() {
+				return false
+			}
+			*certain = false
+		}
+		part = parent
+	}
+	return true
+}
+
+// readFrom returns the id of the part from which another part reads a member by its name, or to which it gives a
+// constant default, or 0.
+func readFrom(e ast.Expr) int64 {
+	operand, _ := selection(e)
+	if e.Kind() == ast.CallKind {
+		call := e.AsCall()
+		arguments := call.Args()
+		switch {
+		case len(arguments) == 0 || arguments[len(arguments)-1].Kind() != ast.LiteralKind:
+			return 0
+		case call.FunctionName() == "orValue":
+			operand = call.Target()
+		}
+	}
+	if operand == nil {
+		return 0
+	}
+	return operand.ID()
+}
+
+// selection returns the part from which another part selects a member, and its key: .key, .?key, ["key"] or [?"key"].
+// The operand is nil for other parts, and the key is empty if it is no literal text.
+func selection(e ast.Expr) (operand ast.Expr, key string) {
 	switch e.Kind() {
 	case ast.SelectKind:
-		return true
+		return e.AsSelect().Operand(), e.AsSelect().FieldName()
 	case ast.CallKind:
 		switch call := e.AsCall(); call.FunctionName() {
 		case operators.OptSelect, operators.Index, operators.OptIndex:
-			return call.Args()[1].Kind() == ast.LiteralKind
-		case "orValue":
-			return call.Args()[0].Kind() == ast.LiteralKind
+			key, _ = literalString(call.Args()[1])
+			return call.Args()[0], key
 		}
 	}
-	return false
-}
-
-func (i *inspector) visitBelow(e ast.Expr) {
-	switch e.Kind() {
-	case ast.SelectKind:
-		i.visit(e.AsSelect().Operand())
-	case ast.CallKind:
-		i.visitCall(e.AsCall())
-	case ast.ListKind:
-		i.visitAll(e.AsList().Elements())
-	case ast.MapKind:
-		for _, entry := range e.AsMap().Entries() {
-			i.visit(entry.AsMapEntry().Key())
-			i.visit(entry.AsMapEntry().Value())
-		}
-	case ast.StructKind:
-		for _, field := range e.AsStruct().Fields() {
-			i.visit(field.AsStructField().Value())
-		}
-	case ast.ComprehensionKind:
-		i.visitComprehension(e.AsComprehension())
-	}
-}
-
-func (i *inspector) visitCall(call ast.CallExpr) {
-	arguments := call.Args()
-	switch name := call.FunctionName(); {
-	case !i.certain:
-	case name == operators.LogicalAnd || name == operators.LogicalOr:
-		return
-	case name == operators.Conditional:
-		arguments = arguments[:1]
-	}
-	if call.IsMemberFunction() {
-		i.visit(call.Target())
-	}
-	i.visitAll(arguments)
-}
-
-func (i *inspector) visitAll(all []ast.Expr) {
-	for _, e := range all {
-		i.visit(e)
-	}
-}
-
-func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
-	i.visit(c.IterRange())
-	if i.certain {
-		return
-	}
-	i.visit(c.AccuInit())
-	outer := len(i.local)
-	i.local = append(i.local, c.IterVar(), c.IterVar2(), c.AccuVar())
-	i.visit(c.LoopCondition())
-	i.visit(c.LoopStep())
-	i.visit(c.Result())
-	i.local = i.local[:outer]
-}
-
-// path returns the variable with its fields if e consists only of them, or nil.
-func (i *inspector) path(e ast.Expr) []string {
-	switch e.Kind() {
-	case ast.IdentKind:
-		name := e.AsIdent()
-		if _, ok := i.variables[name]; ok && !slices.Contains(i.local, name) {
-			return []string{name}
-		}
-	case ast.SelectKind:
-		if path := i.path(e.AsSelect().Operand()); path != nil {
-			return append(path, e.AsSelect().FieldName())
-		}
-	case ast.CallKind:
-		call := e.AsCall()
-		switch call.FunctionName() {
-		case operators.OptSelect, operators.Index, operators.OptIndex:
-			if key, ok := literalString(call.Args()[1]); ok && source.IsIdentifier(key) {
-				if path := i.path(call.Args()[0]); path != nil {
-					return append(path, key)
-				}
-			}
-		}
-	}
-	return nil
+	return nil, ""
 }

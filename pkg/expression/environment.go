@@ -2,12 +2,24 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package expression compiles and evaluates the CEL in Graft's documents: conditions such as `${ shoot.hibernated }` and
+// strings with expressions, such as `eu-${ shoot.region }`.
+//
+// The language is Kubernetes' CEL (the libraries of k8s.io/apiserver without that of URLs, optional types, comprehensions with two variables)
+// with additional functions: satisfies, base64.encode, base64.decode, sha256, toJSON, toYAML and quote. Lists and maps may hold values of
+// different types, which Kubernetes forbids, because documents are built with them. Expressions are compiled when a
+// document is loaded: names, fields, types and the nesting of loops are checked, and every error has the
+// place in the document. Evaluation reads nothing, keeps nothing and is safe for concurrent use.
+//
+// Callers declare the variables of an Environment as Variables, and those with fields as ObjectTypes. Start reading at
+// NewEnvironment, Environment.Condition and Environment.Template.
 package expression
 
 import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +27,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
@@ -200,28 +211,7 @@ func (p *typeProvider) declare(o *ObjectType) error {
 			return err
 		}
 	}
-	for name, field := range o.fields {
-		if unknown := p.unknownObject(field.Type); unknown != "" {
-			return fmt.Errorf("field %s of %s: object type %s is not declared", name, o.name, unknown)
-		}
-	}
 	return nil
-}
-
-// unknownObject returns the name of an undeclared object type in t, or "".
-func (p *typeProvider) unknownObject(t *cel.Type) string {
-	if t == nil {
-		return "<nil>"
-	}
-	if t.Kind() == types.StructKind && p.objects[t.TypeName()] == nil && !isKubernetesType(t.TypeName()) {
-		return t.TypeName()
-	}
-	for _, parameter := range t.Parameters() {
-		if unknown := p.unknownObject(parameter); unknown != "" {
-			return unknown
-		}
-	}
-	return ""
 }
 
 // isKubernetesType reports whether a type is a value type of k8s.io/apiserver/pkg/cel, such as kubernetes.Semver. They
@@ -256,14 +246,6 @@ func (p *typeProvider) FindStructFieldType(name, field string) (*types.FieldType
 		return fieldType, ok
 	}
 	return p.Provider.FindStructFieldType(name, field)
-}
-
-// NewValue implements types.Provider: expressions cannot make objects.
-func (p *typeProvider) NewValue(name string, fields map[string]ref.Val) ref.Val {
-	if _, ok := p.objects[name]; ok {
-		return types.WrapErr(failure("objects of type " + name + " cannot be made"))
-	}
-	return p.Provider.NewValue(name, fields)
 }
 
 // adapter returns CEL values unchanged. CEL's own adapter also does, but first checks every Go type that it knows, at
@@ -326,82 +308,37 @@ func scan(text string) ([]piece, *scanError) {
 	return pieces, nil
 }
 
+// scanned matches a brace of an expression, a comment or a text of CEL, in which braces mean nothing, or the quote of a
+// text without an end.
+var scanned = regexp.MustCompile(`(?s)[{}]|//[^\n]*` +
+	`|\b(?:[bB]?[rR]|[rR][bB])(?:'''.*?'''|""".*?"""|'[^'\r\n]*'|"[^"\r\n]*")` + // without escapes
+	`|'''(?:\\.|[^\\])*?'''|"""(?:\\.|[^\\])*?"""|'''|"""` +
+	`|'(?:\\.|[^'\\\r\n])*'|"(?:\\.|[^"\\\r\n])*"|` + "`[^`\r\n]*`|['\"`]")
+
 // scanExpression finds the brace that ends the expression which begins at start. Braces in CEL's strings, in comments
 // and in map literals do not end it.
 func scanExpression(text string, start int) (int, *scanError) {
-	depth := 0
-	for i := start; i < len(text); {
-		switch c := text[i]; c {
-		case '{':
+	depth, from := 0, start
+	for found := scanned.FindStringIndex(text[from:]); found != nil; found = scanned.FindStringIndex(text[from:]) {
+		at, end := from+found[0], from+found[1]
+		switch text[at:end] {
+		case "{":
 			depth++
-			i++
-		case '}':
+		case "}":
 			if depth == 0 {
-				return i, nil
+				return at, nil
 			}
 			depth--
-			i++
-		case '\'', '"', '`':
-			end := skipString(text, i, isRaw(text, start, i))
-			if end < 0 {
-				return 0, &scanError{i, "the string in the expression has no end"}
-			}
-			i = end
-		case '/':
-			if strings.HasPrefix(text[i:], "//") {
-				i = skipLine(text, i)
-			} else {
-				i++
-			}
-		default:
-			i++
+		case `'`, `"`, "`", `'''`, `"""`:
+			return 0, &scanError{at, "the string in the expression has no end"}
 		}
+		from = end
 	}
 	return 0, &scanError{start - 2, "the expression has no closing brace"}
 }
 
-func skipLine(text string, i int) int {
-	if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
-		return i + end
-	}
-	return len(text)
-}
-
-// isRaw reports whether the quote at i starts a raw string: r"…", also with a b before or after the r.
-func isRaw(text string, start, i int) bool {
-	prefix := i
-	for prefix > start && strings.IndexByte("rRbB", text[prefix-1]) >= 0 && i-prefix < 2 {
-		prefix--
-	}
-	if prefix > start && isWord(text[prefix-1]) {
-		return false
-	}
-	return strings.ContainsAny(text[prefix:i], "rR")
-}
-
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
-
-// skipString returns the offset after the string with its opening quote at i, or -1 if it does not end.
-func skipString(text string, i int, raw bool) int {
-	quote := text[i : i+1]
-	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text[i:], triple) {
-		quote = triple
-	}
-	for i += len(quote); i < len(text); {
-		switch {
-		case strings.HasPrefix(text[i:], quote):
-			return i + len(quote)
-		case text[i] == '\\' && !raw && quote != "`":
-			i += 2
-		case len(quote) == 1 && (text[i] == '\n' || text[i] == '\r'):
-			return -1
-		default:
-			i++
-		}
-	}
-	return -1
 }
 
 // position returns the position of a byte of the text. Lines after the first start in its column, as in YAML's block
@@ -419,35 +356,19 @@ func (o origin) position(offset int) source.Position {
 	return p
 }
 
-// keyLiterals reports keys that are written out and that a variable does not have.
-type keyLiterals struct {
-	variable string
-	keys     []string
-}
-
-// Name implements cel.ASTValidator.
-func (k keyLiterals) Name() string { return "graft.validator.keys." + k.variable }
-
-// Validate implements cel.ASTValidator.
-func (k keyLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
-	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		var (
-			of  ast.Expr
-			key string
-			at  = e.ID()
-			ok  bool
-		)
-		switch {
-		case e.Kind() == ast.SelectKind:
-			of, key, ok = e.AsSelect().Operand(), e.AsSelect().FieldName(), true
-		case e.Kind() == ast.CallKind && slices.Contains([]string{operators.Index, operators.OptIndex, operators.OptSelect}, e.AsCall().FunctionName()):
-			of, at = e.AsCall().Args()[0], e.AsCall().Args()[1].ID()
-			key, ok = literalString(e.AsCall().Args()[1])
+// knownKeys reports keys that are written out and that a variable does not have.
+func knownKeys(variable string, keys []string) cel.ASTValidator {
+	return validator{"keys." + variable, func(e ast.Expr, report func(id int64, format string, arguments ...any)) {
+		of, key := selection(e)
+		if of == nil || of.Kind() != ast.IdentKind || of.AsIdent() != variable || key == "" || slices.Contains(keys, key) {
+			return
 		}
-		if ok && of.Kind() == ast.IdentKind && of.AsIdent() == k.variable && !slices.Contains(k.keys, key) {
-			issues.ReportErrorAtID(at, "there is no %q among the %s%s", key, k.variable, source.Suggest(key, k.keys))
+		at := e.ID()
+		if e.Kind() == ast.CallKind {
+			at = e.AsCall().Args()[1].ID()
 		}
-	}))
+		report(at, "there is no %q among the %s%s", key, variable, source.Suggest(key, keys))
+	}}
 }
 
 func (v Variable) celType() *cel.Type {
@@ -519,15 +440,14 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 		}
 		options = append(options, cel.Variable(name, v.celType()))
 		if v.Keys != nil {
-			options = append(options, cel.ASTValidators(keyLiterals{name, v.Keys}))
+			options = append(options, cel.ASTValidators(knownKeys(name, v.Keys)))
 		}
 	}
 	env, err := base.Extend(options...)
 	if err != nil {
 		return nil, fmt.Errorf("building the CEL environment: %w", err)
 	}
-	written := sync.OnceValues(func() (*cel.Env, error) { return env.Extend(cel.EnableMacroCallTracking()) })
-	return &Environment{env: env, types: provider, variables: variables, written: written}, nil
+	return &Environment{env: env, types: provider, variables: variables}, nil
 }
 
 // baseEnvironment holds the language and its functions, without variables. It takes milliseconds to build and never
@@ -538,8 +458,8 @@ var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),
 		cel.EnableIdentifierEscapeSyntax(),
+		cel.EnableMacroCallTracking(), // explanations write macros as they were written
 		cel.OptionalTypes(),
-		library.URLs(),
 		library.Regex(),
 		library.Lists(),
 		library.Quantity(),
@@ -554,8 +474,8 @@ var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ASTValidators(
 			cel.ValidateDurationLiterals(),
 			cel.ValidateTimestampLiterals(),
-			literals{"constraints", []string{satisfies}, checkConstraint},
-			literals{"patterns", matching, checkRegularExpression},
+			literals("constraints", []string{satisfies}, checkConstraint),
+			literals("patterns", matching, checkRegularExpression),
 		),
 	)...)
 })

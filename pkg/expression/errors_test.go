@@ -28,7 +28,7 @@ func TestCompileErrors(t *testing.T) {
 		{"rejects an invalid version constraint", `${ shoot.kubernetes.satisfies("< one") }`, `f.yaml:10:47: not a version constraint: "< one"`},
 		{"names line and column in a text of two lines", "x\n  ${ shoot.name\n + shoot.nmae }", `f.yaml:12:26: undefined field 'nmae' (did you mean "name"?)`},
 		{"counts columns in characters", `ä€ ${ "ä" + shoot.nmae }`, `f.yaml:10:35: undefined field 'nmae' (did you mean "name"?)`},
-		{"rejects a name that CEL reserves", `${ namespace.name }`, `f.yaml:10:20: 'namespace' is reserved by CEL`},
+		{"rejects a name that CEL reserves", `${ namespace.name }`, `f.yaml:10:20: reserved identifier: namespace`},
 		{"rejects an incomplete expression", `${ shoot. }`, `f.yaml:10:27: syntax error: no viable alternative at input '. '`},
 		{"rejects an expression without a closing brace", `a ${ shoot.name`, `f.yaml:10:19: the expression has no closing brace`},
 		{"string without end", `${ "abc }`, `f.yaml:10:20: the string in the expression has no end`},
@@ -36,11 +36,11 @@ func TestCompileErrors(t *testing.T) {
 		{"rejects an optional result without a default", `${ shoot.?networking }`, `f.yaml:10:20: the result may be absent: give a default with .orValue(…)`},
 		{"list in a text", `a ${ [1] }`, `f.yaml:10:22: a list(int) cannot stand within a text; use toJSON or toYAML`},
 		{"object in a text", `a ${ shoot }`, `f.yaml:10:22: test.Shoot cannot stand within a text`},
-		{"rejects operands of different types", `${ shoot.name + 1 }`, `f.yaml:10:31: + cannot take (string, int); convert one of them with string(…) or int(…)`},
+		{"rejects operands of different types", `${ shoot.name + 1 }`, `f.yaml:10:31: + cannot take (string, int)`},
 		{"constant that fails", `${ 1 / 0 }`, `f.yaml:10:22: division by zero`},
 		{"constant that cannot be parsed", `${ semver("x") }`, `f.yaml:10:20: semver cannot take the value that it was given`},
 		{"bad regular expression", `${ shoot.name.matches("(") }`, "f.yaml:10:39: invalid matches argument"},
-		{"rejects an expression that costs too much", `${ ` + deep + ` }`, `f.yaml:10:20: too costly: the estimated cost is`},
+		{"rejects an expression that costs too much", `${ ` + deep + ` }`, `f.yaml:10:20: too costly: 3 loops inside of each other, at most 2 are allowed`},
 		{"reports the errors of two expressions", `${ shot } ${ shoot.nmae }`, "f.yaml:10:20: undeclared reference to 'shot' (did you mean \"shoot\"?)\nf.yaml:10:36: undefined field 'nmae' (did you mean \"name\"?)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,7 +112,6 @@ func TestEvaluationErrors(t *testing.T) {
 }
 
 func TestDeclarationErrors(t *testing.T) {
-	unknown := cel.ObjectType("test.Unknown")
 	for _, c := range []struct {
 		name      string
 		variables []Variable
@@ -120,7 +119,6 @@ func TestDeclarationErrors(t *testing.T) {
 		{"rejects a name with a dot", []Variable{{Name: "a.b", Type: cel.StringType}}},
 		{"rejects a name that CEL reserves", []Variable{{Name: "namespace", Type: cel.StringType}}},
 		{"rejects a variable without a type", []Variable{{Name: "a"}}},
-		{"rejects a field of an undeclared type", []Variable{{Name: "a", Object: NewObjectType("test.A", map[string]*cel.Type{"b": cel.ListType(unknown)})}}},
 		{"two objects of one name", []Variable{
 			{Name: "a", Object: NewObjectType("test.A", nil)},
 			{Name: "b", Object: NewObjectType("test.A", nil)},

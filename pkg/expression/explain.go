@@ -5,13 +5,11 @@
 package expression
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
@@ -20,15 +18,13 @@ import (
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
-	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/interpreter"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // shell returns the data of the whole program that the program of a part needs.
 func (p *program) shell() *program {
-	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment, costly: p.costly}
+	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment}
 }
 
 // diagnose converts CEL's issues to findings with their own positions and with suggestions for unknown names.
@@ -46,9 +42,6 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 		message, isSyntax := strings.CutPrefix(issue.Message, "Syntax error: ")
 		if isSyntax {
 			message, _, _ = strings.Cut(message, " expecting {")
-			if before, found := strings.CutSuffix(message, " expecting <EOF>"); found {
-				message = before + ": the expression ends in front of it"
-			}
 			message, rule = "syntax error: "+message, SyntaxError
 		}
 		if m := undefinedField.FindStringSubmatch(message); m != nil {
@@ -57,26 +50,30 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 			}
 			offset = nameAfter(text.text, offset)
 			unknown, known = m[1], missing[m[1]]
-			message += suggestField(unknown, known)
+			message += suggest(unknown, known)
 		}
 		if m := undeclaredReference.FindStringSubmatch(message); m != nil {
 			unknown, known = m[1], e.Variables()
+			hint := suggest(unknown, known)
 			if offset < len(text.text) && text.text[offset] == '(' {
 				known = functionNames(e.env)
-				offset = nameBefore(text.text, offset)
+				offset, hint = nameBefore(text.text, offset), source.Suggest(unknown, known)
 			}
-			message = "undeclared reference to '" + m[1] + "'" + e.suggest(unknown, known)
-		}
-		if m := reservedName.FindStringSubmatch(message); m != nil {
-			message = "'" + m[1] + "' is reserved by CEL" + source.Suggest(m[1]+"Object", e.Variables())
+			if slices.ContainsFunc(e.env.Macros(), func(m cel.Macro) bool { return m.Function() == unknown }) {
+				hint = " with these arguments; a macro takes a name first, such as list.exists(x, x > 0)"
+			}
+			if where := e.elsewhere[unknown]; where != "" {
+				hint = "; " + where
+			}
+			message = "undeclared reference to '" + unknown + "'" + hint
 		}
 		if m := refused.FindStringSubmatch(message); m != nil {
 			if strings.HasPrefix(text.text[offset:], "(") {
 				offset = nameBefore(text.text, offset)
 			}
-			message = e.mismatch(m[1], m[2])
+			message = symbolOf(m[1]) + " cannot take " + m[2] + remedy(m[2])
 		}
-		finding := o.finding(text.offset+offset, "%s", reword(message)).Of(rule)
+		finding := o.finding(text.offset+offset, "%s", strings.ReplaceAll(message, "_type", "")).Of(rule)
 		if unknown != "" {
 			finding = finding.Of(UnknownName)
 			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 && e.elsewhere[unknown] == "" {
@@ -96,7 +93,6 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 
 var (
 	undefinedField      = regexp.MustCompile(`^undefined field '([^']*)'`)
-	reservedName        = regexp.MustCompile(`^(?:syntax error: )?reserved identifier: (\w+)`)
 	refused             = regexp.MustCompile(`^found no matching overload for '([^']+)' applied to '(.*)'$`)
 	undeclaredReference = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 )
@@ -188,68 +184,18 @@ func (r *fieldRecorder) FindStructFieldType(name, field string) (*types.FieldTyp
 	return fieldType, ok
 }
 
-// Types with special explanations.
-const (
-	absentType   = "optional_type"
-	versionType  = "kubernetes.Semver"
-	quantityType = "kubernetes.Quantity"
-)
-
-// remedy returns the probable correction of a type mismatch, or "". The types have CEL's notation.
+// remedy returns the correction of a frequent mismatch of types in CEL's notation, or "".
 func remedy(given string) string {
-	words := strings.FieldsFunc(typeParameters.ReplaceAllString(given, "$1"), func(r rune) bool { return r != '_' && r != '.' && !unicode.IsLetter(r) })
-	has := func(wanted ...string) bool {
-		return slices.ContainsFunc(words, func(t string) bool { return slices.Contains(wanted, strings.Trim(t, ".")) })
-	}
 	switch {
-	case has(absentType):
+	case strings.Contains(given, "optional_type"):
 		return "; give a default with .orValue(…)"
-	case has("null", "null_type"):
-		return "; test for null with == null"
-	case has(versionType) && has("string"):
+	case strings.Contains(given, "kubernetes.Semver") && strings.Contains(given, "string"):
 		return `; compare versions with satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`
-	case has(quantityType):
+	case strings.Contains(given, "kubernetes.Quantity"):
 		return "; use add, compareTo, isGreaterThan and isLessThan for quantities"
-	case has("string") && has("int", "uint", "double"):
-		return "; convert one of them with string(…) or int(…)"
-	case has("string") && has("bool"):
-		return "; convert the bool with string(…)"
-	case has("int", "uint") && has("double"):
-		return "; convert one of them with double(…) or int(…)"
-	case has("int") && has("uint"):
-		return "; convert one of them with int(…) or uint(…)"
 	}
 	return ""
 }
-
-// typeParameters matches the parameters of a type.
-var typeParameters = regexp.MustCompile(`\b([a-z_]+)\([^()]+\)`)
-
-// mismatch returns the message for types that an operator or a function does not accept, with the signatures of the
-// function.
-func (e *Environment) mismatch(function, given string) string {
-	message := symbolOf(function) + " cannot take " + strings.ReplaceAll(given, "_type", "")
-	if isLookup := slices.Contains(lookups, function); !isLookup || strings.Contains(given, absentType) {
-		message += remedy(given)
-	}
-	declared := e.env.Functions()[function]
-	if _, isOperator := operators.FindReverse(function); isOperator || declared == nil {
-		return message
-	}
-	var known []string
-	for _, o := range declared.OverloadDecls() {
-		known = append(known, signature(function, o.IsMemberFunction(), o.ArgTypes(), o.ResultType()))
-	}
-	const most = 4
-	slices.Sort(known)
-	if len(known) > most {
-		known = append(known[:most], "…")
-	}
-	return message + "; call it as " + strings.ReplaceAll(strings.Join(known, ", "), "_type", "")
-}
-
-// lookups are operators that take values of different types, which need not become one.
-var lookups = []string{operators.Index, operators.OptIndex, operators.In, operators.Conditional}
 
 // symbolOf returns the notation of an operator or a function.
 func symbolOf(function string) string {
@@ -265,39 +211,15 @@ func symbolOf(function string) string {
 	}
 }
 
-// suggest returns a hint at a similar known name; for variables, it lists the known names if none is similar.
-func (e *Environment) suggest(name string, known []string) string {
-	if where := e.elsewhere[name]; where != "" {
-		return "; " + where
-	}
-	if suggestion := source.Suggest(name, known); suggestion != "" {
-		return suggestion
-	}
-	_, hasObject := e.variables["object"]
-	switch {
-	case macros[name] != "":
-		return "; write " + macros[name]
-	case !slices.Equal(known, e.Variables()):
-		return ""
-	case name == "self" && hasObject:
-		return ` (did you mean "object"?)`
-	}
-	return listKnown(known)
-}
-
-// suggestField returns a hint at a similar known field, or lists the known fields. It omits internal names, which
+// suggest returns a hint at a similar known name, or lists the known names. It omits internal names of fields, which
 // contain __.
-func suggestField(name string, known []string) string {
+func suggest(name string, known []string) string {
 	if suggestion := source.Suggest(name, known); suggestion != "" {
 		return suggestion
 	}
 	known = slices.DeleteFunc(slices.Clone(known), func(field string) bool { return strings.Contains(field, "__") })
-	return listKnown(slices.Compact(slices.Sorted(slices.Values(known))))
-}
-
-// listKnown lists the known names, if any.
-func listKnown(known []string) string {
-	switch len(known) {
+	slices.Sort(known)
+	switch known = slices.Compact(known); len(known) {
 	case 0:
 		return ""
 	case 1:
@@ -306,52 +228,17 @@ func listKnown(known []string) string {
 	return "; " + source.ListKnown(known)
 }
 
-// macros are functions that take a name for each item, and how they are called.
-var macros = map[string]string{
-	operators.All: "list.all(x, x > 0)", operators.Exists: "list.exists(x, x > 0)", operators.ExistsOne: "list.exists_one(x, x > 0)",
-	operators.Filter: "list.filter(x, x > 0)", operators.Map: "list.map(x, x + 1)", operators.Has: "has(object.field)",
-}
-
-// reword rewords CEL's messages about other frequent mistakes.
-func reword(message string) string {
-	if m := otherType.FindStringSubmatch(message); m != nil {
-		return strings.ReplaceAll("must be "+m[1]+", is "+m[2], "_type", "") + remedy(m[1]+" "+m[2])
-	}
-	if m := notIterable.FindStringSubmatch(message); m != nil {
-		return withoutItems + strings.ReplaceAll(", not "+m[1], "_type", "") + remedy(m[1])
-	}
-	if m := foreignToken.FindStringSubmatch(message); m != nil {
-		return "syntax error: CEL has no " + m[1] + ": write " + foreignTokens[m[1]]
-	}
-	if strings.HasPrefix(message, "invalid argument to has() macro") {
-		return "has needs a field, such as has(object.field)"
-	}
-	return message
-}
-
-var (
-	otherType   = regexp.MustCompile(`^expected type '([^']+)' but found '([^']+)'$`)
-	notIterable = regexp.MustCompile(`^expression of type '([^']+)' cannot be range of a comprehension`)
-	// foreignToken is an operator of other languages.
-	foreignToken  = regexp.MustCompile(`^syntax error: (?:token recognition error at:|mismatched input|extraneous input) '(and|or|not|=~|=|&|\|)\s*'`)
-	foreignTokens = map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&", "|": "||", "=~": "text.matches(pattern)"}
-)
-
-// howToRead returns the notation for reading a key that may be missing, as the expression uses it.
+// howToRead returns the notation for reading a key that may be missing, or "" if the expression does not contain the
+// key: a computed key may contain data of a Secret.
 func (p *program) howToRead(name string) string {
 	way := ""
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.AllMatcher()) {
-		switch {
-		case e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == name:
-			way = ".?" + name
-		case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index:
-			key, ok := literalString(e.AsCall().Args()[1])
-			if !ok || key != name {
-				continue
-			}
-			way = fmt.Sprintf("[?%q]", name)
-		default:
+		if of, key := selection(e); of == nil || key != name {
 			continue
+		}
+		way = fmt.Sprintf("[?%q]", name)
+		if e.Kind() == ast.SelectKind {
+			way = ".?" + name
 		}
 		for parent, ok := e.Parent(); ok && parent.Kind() == ast.SelectKind; parent, ok = e.Parent() {
 			e = parent
@@ -390,47 +277,15 @@ func Functions() (map[string]*decls.FunctionDecl, error) {
 	return env.Functions(), nil
 }
 
-func signature(name string, member bool, arguments []*types.Type, result *types.Type) string {
-	words := make([]string, len(arguments))
-	for i, t := range arguments {
-		words[i] = cel.FormatCELType(t)
-	}
-	if member {
-		name, words = words[0]+"."+name, words[1:]
-	}
-	return name + "(" + strings.Join(words, ", ") + ") -> " + cel.FormatCELType(result)
-}
-
 func (o origin) finding(offset int, format string, arguments ...any) source.Finding {
 	return source.Finding{Position: o.position(offset), Message: fmt.Sprintf(format, arguments...), Rule: SyntaxError}
-}
-
-// once runs the program, and gives CEL's own error.
-func (p *program) once(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
-	var e *evaluation
-	if p.step > 0 || p.limited {
-		e = &evaluation{Activation: vars, ctx: ctx, meter: meterOf(ctx), program: p}
-		vars = e
-	}
-	value, _, err := p.run.Eval(vars)
-	if e != nil && e.exceeded != nil {
-		return nil, e.exceeded
-	}
-	return value, err
 }
 
 func (p *program) finding(message string) source.Finding {
 	return source.Finding{Position: p.origin.position(p.offset), Message: message, Rule: WrongResult}
 }
 
-func leadingSpace(text string) int {
-	for i, c := range text {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return i
-		}
-	}
-	return len(text)
-}
+func leadingSpace(text string) int { return len(text) - len(strings.TrimLeft(text, " \t\r\n")) }
 
 func describeType(t *cel.Type) string { return cel.FormatCELType(t) }
 
@@ -446,8 +301,8 @@ func (e *EvaluationError) Error() string {
 	return e.Position.String() + ": " + e.Message
 }
 
-// Unwrap returns the context's error when the evaluation was interrupted, the limit that was exceeded (see
-// ExceedsLimit), or the error of another evaluation that was needed for this one.
+// Unwrap returns the cause, if it is known: the context's error when the evaluation was interrupted, the limit that was
+// exceeded (see ExceedsLimit), or the error of another evaluation that was needed for this one.
 func (e *EvaluationError) Unwrap() error { return e.err }
 
 // Error implements error.
@@ -465,43 +320,44 @@ func findingOf(err error) source.Findings {
 	return source.Findings{{Message: err.Error(), Rule: FailingConstant}}
 }
 
-// failed returns an error of the whole expression; the cause may be nil.
-func (p *program) failed(message string, cause error) error {
-	return &EvaluationError{Position: p.origin.position(p.offset), Message: message, err: cause}
+// failed returns an error of the whole expression. The program may be nil, if the template has no expression.
+func (p *program) failed(err error) error {
+	if p == nil {
+		return err
+	}
+	return &EvaluationError{Position: p.origin.position(p.offset), Message: err.Error(), err: err}
 }
 
 func (p *program) interrupted(err error) error {
-	return p.failed("the evaluation was interrupted: "+err.Error(), err)
+	return p.failed(fmt.Errorf("the evaluation was interrupted: %w", err))
 }
 
 // explain returns an error of CEL with a position and without values.
 func (p *program) explain(err error) error {
+	var (
+		inner    *EvaluationError
+		shown    failure
+		celError *types.Err
+	)
 	failed := &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation failed"}
-	if errors.Is(err, errTooCostly) {
-		failed.Message, failed.err = errTooCostly.Error(), errTooCostly
+	switch {
+	case errors.As(err, &inner):
+		failed.Message, failed.err = inner.Error(), inner
+	case errors.As(err, &shown):
+		failed.Message, failed.err = string(shown), shown
 	}
-	var celError *types.Err
 	if !errors.As(err, &celError) {
 		return failed
 	}
-	node := findNode(p.ast.NativeRep().Expr(), failedAt(celError))
-	var inner *EvaluationError
-	switch {
-	case errors.As(err, &inner):
-		failed.err = inner
-	case ExceedsLimit(err):
-		failed.err = celError
+	node, name := findNode(p.ast.NativeRep().Expr(), failedAt(celError)), strings.TrimPrefix(failed.Message, absentField)
+	if failed.err == nil {
+		failed.Message, name = p.describe(celError.Error(), node)
 	}
-	message, name := p.describe(celError, node)
-	failed.Message = message
 	if node != nil {
 		failed.Position = p.nodePosition(findName(node, name))
 	}
 	return failed
 }
-
-// withoutItems is the message for a value without items.
-const withoutItems = "only lists and maps have items"
 
 // failedAt returns the failed part. CEL wraps an error in a macro once for each list.
 func failedAt(err *types.Err) int64 {
@@ -512,53 +368,30 @@ func failedAt(err *types.Err) int64 {
 	return id
 }
 
-// describe returns a description of the failure, and the name of the missing field or variable, if any.
-func (p *program) describe(err error, node ast.Expr) (message, name string) {
-	var (
-		shown failure
-		inner *EvaluationError
-	)
-	message = err.Error()
+// describe returns a description for a message of CEL, and the name of the missing key or variable, if any.
+func (p *program) describe(message string, node ast.Expr) (description, name string) {
+	function := "an operator or a function"
+	if node != nil && node.Kind() == ast.CallKind {
+		function = symbolOf(node.AsCall().FunctionName())
+	}
 	switch {
-	case errors.As(err, &inner):
-		return inner.Error(), ""
-	case errors.As(err, &shown):
-		return string(shown), strings.TrimPrefix(string(shown), absentField)
 	case missingAttribute.MatchString(message):
 		name = missingAttribute.FindStringSubmatch(message)[1]
 		return name + " is not known here", name
 	case missingKey.MatchString(message):
 		name = missingKey.FindStringSubmatch(message)[1]
-		if !p.names(name) {
-			return "there is no such key", ""
+		if way := p.howToRead(name); way != "" {
+			return absentField + name + way, name
 		}
-		return absentField + name + p.howToRead(name), name
+		return "there is no such key", ""
 	case notIterated.MatchString(message):
-		return withoutItems, ""
+		return "only lists and maps have items", ""
 	case harmless.MatchString(message):
 		return harmless.FindString(message), ""
-	case doesNotFit.MatchString(message) && (node == nil || node.Kind() != ast.CallKind):
-		return "an operator or a function is given a value of a type that it does not take", ""
 	case doesNotFit.MatchString(message):
-		return symbolOf(node.AsCall().FunctionName()) + " cannot take values of these types", ""
-	case node != nil && node.Kind() == ast.CallKind:
-		return symbolOf(node.AsCall().FunctionName()) + " cannot take the value that it was given", ""
+		return function + " cannot take values of these types", ""
 	}
-	return "the evaluation failed", ""
-}
-
-// names reports whether the expression itself contains this key: as a string or as the name of a field. Another key was
-// computed, and may contain data of a Secret.
-func (p *program) names(key string) bool {
-	found := false
-	ast.PreOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		text, ok := literalString(e)
-		if e.Kind() == ast.SelectKind {
-			text, ok = e.AsSelect().FieldName(), true
-		}
-		found = found || ok && text == key
-	}))
-	return found
+	return function + " cannot take the value that it was given", ""
 }
 
 // CEL's messages that cannot contain values and may be displayed.
@@ -588,28 +421,12 @@ func findNode(root ast.Expr, id int64) ast.Expr {
 // findName returns the part of a chain of selections that selects this name, or the whole chain. CEL reports the end of
 // the chain.
 func findName(chain ast.Expr, name string) ast.Expr {
-	for node := chain; ; {
-		switch node.Kind() {
-		case ast.IdentKind:
-			if node.AsIdent() == name {
-				return node
-			}
-			return chain
-		case ast.SelectKind:
-			if node.AsSelect().FieldName() == name {
-				return node
-			}
-			node = node.AsSelect().Operand()
-		case ast.CallKind:
-			if len(node.AsCall().Args()) != 2 || node.AsCall().IsMemberFunction() {
-				return chain
-			}
-			if key, ok := literalString(node.AsCall().Args()[1]); ok && key == name {
-				return node
-			}
-			node = node.AsCall().Args()[0]
-		default:
-			return chain
+	for node := chain; node != nil; {
+		operand, key := selection(node)
+		if key == name && name != "" || node.Kind() == ast.IdentKind && node.AsIdent() == name {
+			return node
 		}
+		node = operand
 	}
+	return chain
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -158,31 +159,36 @@ var constraintOptimization = &interpreter.RegexOptimization{
 	},
 }
 
-// literals reports a text that is written out as the last argument of a function and that check refuses.
-type literals struct {
-	name      string
-	functions []string
-	check     func(function, text string) error
+// validator reports problems of the parts of an expression.
+type validator struct {
+	name  string
+	check func(e ast.Expr, report func(id int64, format string, arguments ...any))
 }
 
 // Name implements cel.ASTValidator.
-func (l literals) Name() string { return "graft.validator." + l.name }
+func (v validator) Name() string { return "graft.validator." + v.name }
 
 // Validate implements cel.ASTValidator.
-func (l literals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
-	for _, function := range l.functions {
-		for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(function)) {
-			arguments := call.AsCall().Args()
-			if !call.AsCall().IsMemberFunction() {
-				arguments = arguments[1:]
-			}
-			if text, ok := literalString(arguments[0]); ok {
-				if err := l.check(function, text); err != nil {
-					issues.ReportErrorAtID(arguments[0].ID(), "%s", err)
-				}
+func (v validator) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) { v.check(e, issues.ReportErrorAtID) }))
+}
+
+// literals reports a text that is written out as the last argument of a function and that check refuses.
+func literals(name string, functions []string, check func(function, text string) error) cel.ASTValidator {
+	return validator{name, func(e ast.Expr, report func(id int64, format string, arguments ...any)) {
+		if e.Kind() != ast.CallKind || !slices.Contains(functions, e.AsCall().FunctionName()) {
+			return
+		}
+		arguments := e.AsCall().Args()
+		if !e.AsCall().IsMemberFunction() {
+			arguments = arguments[1:]
+		}
+		if text, ok := literalString(arguments[0]); ok {
+			if err := check(e.AsCall().FunctionName(), text); err != nil {
+				report(arguments[0].ID(), "%s", err)
 			}
 		}
-	}
+	}}
 }
 
 func checkConstraint(_, text string) error {
@@ -194,7 +200,7 @@ func checkConstraint(_, text string) error {
 
 // checkRegularExpression checks the size first, because compiling takes memory for each repetition.
 func checkRegularExpression(function, text string) error {
-	if isLargePattern(text) {
+	if sizeOfPattern(types.String(text)) > maximumPattern {
 		return errTooComplex
 	}
 	if _, err := regexp.Compile(text); err != nil {

@@ -163,8 +163,6 @@ func sizeOf(value ref.Val, most int) int {
 		}
 	case apiservercel.Semver:
 		return itemSize * (1 + 2*len(v.Pre) + len(v.Build))
-	case apiservercel.URL:
-		return itemSize + len(v.Host) + len(v.Opaque) + len(v.Path) + len(v.RawPath) + len(v.RawQuery) + len(v.Fragment)
 	case traits.Mapper:
 		return sizeOfAll(v, v, most)
 	case traits.Lister:

@@ -46,6 +46,8 @@ func TestLimits(t *testing.T) {
 		`text.split(",").map(p, [text, p])[0]`:                                     tooMuch,
 		`[text.split(","), text.split(",")].flatten()`:                             tooLarge,
 		`text.split(",").distinct()`:                                               tooCostly,
+		`lists.range(900).distinct().size() == 900`:                                "",
+		`items.slice(0, 700).distinct().size() == 1`:                               tooCostly,
 		`text.indexOf(text)`:                                                       tooCostly,
 		`sets.contains(text.split(","), text.split(","))`:                          tooCostly,
 		`items.all(a, items.exists(b, a != b) || items.size() > 0)`:                tooCostly,
@@ -59,15 +61,19 @@ func TestLimits(t *testing.T) {
 		`isQuantity(text.replace(",", "1"))`:                                       tooLong,
 		`version.satisfies("< 2") && "1.2.3".satisfies("< " + version)`:            "",
 		`"1.2.3".satisfies(text.replace("a,", "1||"))`:                             tooLong,
-		`lists.range(1000).map(i, url(escaped))`:                                   tooMuch,
-		`url("/?" + text.replace(",", "&")).getQuery()`:                            tooLarge,
-		`url(escaped).getEscapedPath().size()`:                                     "",
 		`text.matches("^(a,)+$") && "a".matches(escaped.substring(0, 100))`:        "",
 		`text.matches(text)`:                                                       tooLong,
 		`text.matches(pattern)`:                                                    tooComplex,
 		`text.find(pattern)`:                                                       tooComplex,
 		`text.findAll(pattern, 1)`:                                                 tooComplex,
 		`items.exists(a, wide + wide + wide == a || a != "none")`:                  tooLarge,
+		`items.all(a, text.matches("^(a|,)+$"))`:                                   tooCostly,
+		`items.all(a, text.find("b") == "")`:                                       tooCostly,
+		`items.all(a, items.all(b, b.matches(a)))`:                                 tooCostly,
+		`wide.matches("^(w?){1000}$")`:                                             tooCostly,
+		`items.all(a, text.size() > 0)`:                                            tooCostly,
+		`items.all(a, version.indexOf(version) == 0)`:                              tooCostly,
+		strings.Repeat(`text.contains("x") || `, 200) + `text == ""`:               tooCostly,
 	} {
 		t.Run(text, func(t *testing.T) {
 			template, err := env.Template("${ "+text+" }", source.Position{File: "f", Line: 3, Column: 1})
@@ -114,6 +120,23 @@ func TestLimitsOfConstants(t *testing.T) {
 		`lists.range(10000000).size()`, `"%.9999999f".format([1.5])`, `lists.range(100000).map(i, lists.range(i)).size()`,
 	} {
 		if _, err := env.Template("${ "+text+" }", source.Position{}); err == nil || !strings.Contains(err.Error(), "too ") {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// TestNesting checks that loops inside of each other are rejected at compilation, but not loops over written lists, nor
+// one after the other.
+func TestNesting(t *testing.T) {
+	env := limitEnvironment(t)
+	for text, accepted := range map[string]bool{
+		`items.all(a, items.all(b, a != b))`:                               true,
+		`items.all(a, items.all(b, items.all(c, a + b != c)))`:             false,
+		`items.filter(a, a > 1).map(a, a + 1).map(a, a + 2).all(a, a > 3)`: true,
+		`["a", "b"].all(a, items.all(b, items.exists(c, a + b == c)))`:     true,
+		`items.all(a, items.filter(b, items.exists(c, b == c)) == [])`:     false,
+	} {
+		if _, err := env.Template("${ "+text+" }", source.Position{}); (err == nil) != accepted {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}

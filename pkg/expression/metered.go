@@ -5,7 +5,6 @@
 package expression
 
 import (
-	"fmt"
 	"math"
 	"regexp"
 	"regexp/syntax"
@@ -15,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/functions"
@@ -25,24 +23,21 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"github.com/google/cel-go/parser"
-	apiservercel "k8s.io/apiserver/pkg/cel"
-	"k8s.io/apiserver/pkg/cel/library"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // planProgram creates a program for an expression, or a part of one, with limits on values and cost.
 func planProgram(p *program, env *cel.Env, checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
-	limit := limiter{types: checked.TypeMap(), costly: p.costly}
+	p.step = partsOfStep(checked.Expr())
+	limit := limiter{types: checked.TypeMap()}
 	options = append(options, cel.InterruptCheckFrequency(1), cel.CustomDecorator(limit.decorate))
 	run, err := env.PlanProgram(checked, options...)
-	p.limited, p.step = limit.used, stepCost(checked.Expr())
+	p.limited = limit.used
 	return run, err
 }
 
-// stepCost returns the largest number of parts of a step of the comprehensions in an expression.
-func stepCost(root ast.Expr) uint64 {
-	cost := uint64(0)
+// partsOfStep returns the largest number of parts of a step of the comprehensions in an expression.
+func partsOfStep(root ast.Expr) uint64 {
+	step := uint64(0)
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.ComprehensionKind {
 			return
@@ -51,9 +46,28 @@ func stepCost(root ast.Expr) uint64 {
 		count := ast.NewExprVisitor(func(ast.Expr) { parts++ })
 		ast.PreOrderVisit(e.AsComprehension().LoopCondition(), count)
 		ast.PreOrderVisit(e.AsComprehension().LoopStep(), count)
-		cost = max(cost, parts)
+		step = max(step, parts)
 	}))
-	return cost
+	return step
+}
+
+// nesting returns how many loops of an expression are inside of each other at most. Loops over lists that are written
+// out do not count, because they are short.
+func nesting(tree *ast.AST) int {
+	most := 0
+	for _, e := range ast.MatchDescendants(ast.NavigateAST(tree), ast.KindMatcher(ast.ComprehensionKind)) {
+		depth, below := 0, int64(0)
+		for part, ok := e, true; ok; part, ok = part.Parent() {
+			if part.Kind() == ast.ComprehensionKind {
+				if items := part.AsComprehension().IterRange(); items.Kind() != ast.ListKind && items.ID() != below {
+					depth++
+				}
+			}
+			below = part.ID()
+		}
+		most = max(most, depth)
+	}
+	return most
 }
 
 // limiter limits the steps of an expression that create values, or that take longer for larger arguments.
@@ -63,9 +77,7 @@ func stepCost(root ast.Expr) uint64 {
 // and 0.06 s without.
 type limiter struct {
 	types map[int64]*types.Type
-	// costly also counts the cost of calls.
-	costly bool
-	used   bool
+	used  bool
 }
 
 // decorate implements interpreter.InterpretableDecorator.
@@ -78,29 +90,50 @@ func (l *limiter) decorate(step interpreter.Interpretable) (interpreter.Interpre
 		l.used = true
 		return limitedConstructor{step}, nil
 	case interpreter.InterpretableCall:
-		f, ok := creating()[step.OverloadID()]
+		function := step.Function()
+		implementation, ok := implementations()[step.OverloadID()]
 		if !ok {
-			f, ok = creating()[step.Function()]
+			implementation, ok = implementations()[function]
 		}
-		creates := l.creates(step)
-		if ok && (creates || l.costly && !brief[step.Function()] && !accumulates(step)) {
-			l.used = true
-			return limitedCall{InterpretableCall: step, function: f, creates: creates, costly: l.costly}, nil
+		if !ok || l.isBrief(step) {
+			return step, nil
 		}
+		l.used = true
+		call := limitedCall{InterpretableCall: step, implementation: implementation, creates: l.creates(step)}
+		if !slices.Contains(matching, function) || isComputed(step.Args()[1]) {
+			return call, nil
+		}
+		// CEL replaces this call by one with the compiled pattern, but keeps the arguments.
+		arguments := slices.Clone(step.Args())
+		arguments[0] = searchedText{arguments[0], sizeOfPattern(arguments[1].Eval(interpreter.EmptyActivation()))}
+		return interpreter.NewCall(step.ID(), function, step.OverloadID(), arguments, func(values ...ref.Val) ref.Val {
+			return call.call(values)
+		}), nil
 	}
 	return step, nil
+}
+
+// isBrief reports whether the time of a call hardly depends on its arguments, and it creates no value that is not counted
+// elsewhere.
+func (l *limiter) isBrief(call interpreter.InterpretableCall) bool {
+	arguments := call.Args()
+	switch function := call.Function(); function {
+	case operators.Add:
+		return accumulates(call) // the items that map and filter add are counted at their creation
+	case operators.Equals, operators.NotEquals:
+		return !isComputed(arguments[0]) || !isComputed(arguments[1])
+	case operators.In:
+		return l.types[arguments[1].ID()].Kind() == types.MapKind
+	case satisfies:
+		return !isComputed(arguments[1]) // ParseVersion limits the version
+	default:
+		return brief[function]
+	}
 }
 
 func isComputed(step interpreter.Interpretable) bool {
 	_, constant := step.(interpreter.InterpretableConst)
 	return !constant
-}
-
-// passing lists the functions that return one of their arguments, or a part of one.
-var passing = map[string]bool{
-	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true, "dyn": true, "type": true, "hasValue": true,
-	"value": true, "or": true, "orValue": true, "optional.of": true, "optional.ofNonZeroValue": true, "optional.none": true,
-	"min": true, "max": true, "first": true, "last": true,
 }
 
 // quadratic lists the functions with a cost proportional to the product of their arguments' sizes.
@@ -116,28 +149,9 @@ var matching = []string{"matches", "find", "findAll"}
 
 // creates reports whether a call may create a value of any size.
 func (l *limiter) creates(call interpreter.InterpretableCall) bool {
-	function := call.Function()
-	switch {
-	case quadratic[function], parsing[function] && slices.ContainsFunc(call.Args(), l.isComputedText):
-		return true
-	case slices.Contains(matching, function) && isComputed(call.Args()[1]):
-		return true
-	case passing[function], function == operators.Add && accumulates(call):
-		return false // the items that map and filter add are counted at their creation
-	}
-	return !l.hasKind(call, types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.NullTypeKind, types.DurationKind,
-		types.TimestampKind, types.TypeKind)
-}
-
-// isComputedText reports whether a step may have a text that is not constant.
-func (l *limiter) isComputedText(step interpreter.Interpretable) bool {
-	return isComputed(step) && (l.types[step.ID()] == nil || l.hasKind(step, types.StringKind, types.DynKind, types.AnyKind, types.TypeParamKind))
-}
-
-// hasKind reports whether the type of a step is known and of one of these kinds.
-func (l *limiter) hasKind(step interpreter.Interpretable, kinds ...types.Kind) bool {
-	known := l.types[step.ID()]
-	return known != nil && slices.Contains(kinds, known.Kind())
+	known := l.types[call.ID()]
+	return known == nil || !slices.Contains([]types.Kind{types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.NullTypeKind,
+		types.DurationKind, types.TimestampKind, types.TypeKind}, known.Kind())
 }
 
 // accumulates reports whether a call is a step of a macro that adds to its result.
@@ -155,8 +169,8 @@ func accumulates(call interpreter.InterpretableCall) bool {
 	})
 }
 
-// creating are the implementations of all functions, by their names and by those of their overloads.
-var creating = sync.OnceValue(func() map[string]*functions.Overload {
+// implementations are those of all functions, by their names and by those of their overloads.
+var implementations = sync.OnceValue(func() map[string]*functions.Overload {
 	found := map[string]*functions.Overload{}
 	env, err := baseEnvironment()
 	if err != nil {
@@ -190,12 +204,27 @@ func (c limitedConstructor) Eval(vars interpreter.Activation) ref.Val {
 	return value
 }
 
-// limitedCall is a call that creates a value, or that takes longer for larger arguments. It checks the size limit before
+// searchedText is the text in which a constant regular expression is searched. It counts the cost of the search.
+type searchedText struct {
+	interpreter.Interpretable
+	pattern int
+}
+
+// Eval implements interpreter.Interpretable.
+func (t searchedText) Eval(vars interpreter.Activation) ref.Val {
+	text, e := t.Interpretable.Eval(vars), evaluationOf(vars)
+	if err := e.spend(searchCost(text, t.pattern)); err != nil {
+		return e.exceed(t, err)
+	}
+	return text
+}
+
+// limitedCall is a call that creates a value, or that takes longer for larger arguments. It checks the limits before
 // it creates the value.
 type limitedCall struct {
 	interpreter.InterpretableCall
-	function        *functions.Overload
-	creates, costly bool
+	implementation *functions.Overload
+	creates        bool
 }
 
 // Eval implements interpreter.Interpretable.
@@ -219,18 +248,22 @@ func (c limitedCall) Eval(vars interpreter.Activation) ref.Val {
 
 // limited calls the function if there is room for the result, and counts its size and the cost.
 func (c limitedCall) limited(e *evaluation, values []ref.Val) (ref.Val, error) {
+	if err := c.check(values); err != nil {
+		return nil, err
+	}
+	read := values
+	if c.Function() == mapInsert {
+		read = values[1:]
+	}
 	size := 0
 	if c.creates {
-		var err error
-		if size, err = c.estimate(values); err != nil {
-			return nil, err
-		}
+		size = c.estimate(read)
 		if err := e.meter.reserve(size, maximumValue); err != nil {
 			return nil, err
 		}
-		if err := e.spend(uint64(size / itemSize / 2)); err != nil { // for going through all items
-			return nil, err
-		}
+	}
+	if err := e.spend(c.cost(read, size)); err != nil {
+		return nil, err
 	}
 	result := c.call(values)
 	if types.IsUnknownOrError(result) {
@@ -240,13 +273,7 @@ func (c limitedCall) limited(e *evaluation, values []ref.Val) (ref.Val, error) {
 		size = sizeOf(result, maximumValue)
 	}
 	e.meter.size += size
-	if !c.costly {
-		return result, nil
-	}
-	if cost := costs.CallCost(c.Function(), c.OverloadID(), values, result); cost != nil {
-		return result, e.spend(*cost)
-	}
-	return result, e.spend(1)
+	return result, nil
 }
 
 // call calls the function as CEL does.
@@ -261,7 +288,7 @@ func (c limitedCall) call(values []ref.Val) ref.Val {
 	case operators.NotEquals:
 		return types.Bool(types.Equal(values[0], values[1]) != types.True)
 	}
-	f := c.function
+	f := c.implementation
 	if len(values) == 0 || f.OperandTrait == 0 || values[0].Type().HasTrait(f.OperandTrait) {
 		switch {
 		case len(values) == 1 && f.Unary != nil:
@@ -297,46 +324,42 @@ func joinLists(values []ref.Val) ref.Val {
 // mapInsert is the function with which macros such as transformMap add to their map.
 const mapInsert = "cel.@mapInsert"
 
-// estimate returns an upper bound of the result's size. It fails if the call would take too long.
-func (c limitedCall) estimate(values []ref.Val) (int, error) {
-	function := c.Function()
-	if function == mapInsert {
-		return sizeOfThem(values[1:]), nil
+// check returns an error for texts that take too long to be parsed, and for values that take too long to be compared: a
+// single call is not interrupted.
+func (c limitedCall) check(values []ref.Val) error {
+	switch function := c.Function(); {
+	case quadratic[function] && quadraticCost(values) > maximumCost:
+		return errTooCostly
+	case parsing[function] && slices.ContainsFunc(values, func(v ref.Val) bool { return lengthOf(v) > maximumParsed }),
+		slices.Contains(matching, function) && lengthOf(values[1]) > maximumParsed:
+		return errTooLong
+	case slices.Contains(matching, function) && sizeOfPattern(values[1]) > maximumPattern:
+		return errTooComplex
 	}
+	return nil
+}
+
+// estimate returns an upper bound of the result's size.
+func (c limitedCall) estimate(values []ref.Val) int {
 	size := sizeOfThem(values)
-	switch {
-	case quadratic[function]:
-		return 0, quadraticCost(values)
-	case parsing[function] && slices.ContainsFunc(values, func(v ref.Val) bool { return lengthOf(v) > maximumParsed }):
-		return 0, errTooLong
-	case slices.Contains(matching, function) && isComputed(c.Args()[1]):
-		if err := checkPattern(values[1]); err != nil {
-			return 0, err
-		}
-	case len(values) == 0 || size > maximumValue:
-		return size, nil
+	if len(values) == 0 || size > maximumValue {
+		return size
 	}
-	switch function {
+	switch c.Function() {
 	case "replace":
-		return sizeOfReplaced(values), nil
+		return sizeOfReplaced(values)
 	case "split":
-		return size + itemSize*occurrences(values[0], values[1]), nil
+		return size + itemSize*occurrences(values[0], values[1])
 	case "join":
 		separator := values[len(values)-1] // the list itself, without a length, if there is none
-		return size + lengthOf(separator)*int(values[0].(traits.Sizer).Size().(types.Int)), nil
+		return size + lengthOf(separator)*int(values[0].(traits.Sizer).Size().(types.Int))
 	case "lists.range":
 		n, _ := values[0].(types.Int)
-		return itemSize * int(min(n, maximumValue)), nil
+		return itemSize * int(min(n, maximumValue))
 	case "format":
-		return 4*size + digits(values[0]), nil
-	case "url":
-		return 2 * size, nil // the path with and without escapes
-	case "getEscapedPath":
-		return 3 * size, nil
-	case "getQuery":
-		return sizeOfQuery(values[0]), nil
+		return 4*size + digits(values[0])
 	}
-	return size, nil
+	return size
 }
 
 func sizeOfThem(values []ref.Val) int {
@@ -358,32 +381,14 @@ func sizeOfReplaced(values []ref.Val) int {
 	return itemSize + lengthOf(values[0]) + n*max(0, lengthOf(values[2])-lengthOf(values[1]))
 }
 
-// sizeOfQuery returns the size of the parameters of a URL: a list of values for each name.
-func sizeOfQuery(value ref.Val) int {
-	url, ok := value.(apiservercel.URL)
-	if !ok {
+// sizeOfPattern returns the size of a regular expression, or 0 for a text that is none.
+func sizeOfPattern(pattern ref.Val) int {
+	text, _ := pattern.(types.String)
+	parsed, err := syntax.Parse(string(text), syntax.Perl)
+	if err != nil {
 		return 0
 	}
-	return itemSize + len(url.RawQuery) + 3*itemSize*(strings.Count(url.RawQuery, "&")+1)
-}
-
-// checkPattern returns an error if a regular expression is too large to be compiled. The compilation fails for a text
-// that is none.
-func checkPattern(pattern ref.Val) error {
-	text, _ := pattern.(types.String)
-	if len(text) > maximumParsed {
-		return errTooLong
-	}
-	if isLargePattern(string(text)) {
-		return errTooComplex
-	}
-	return nil
-}
-
-// isLargePattern reports whether a regular expression is larger than maximumPattern.
-func isLargePattern(pattern string) bool {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	return err == nil && patternSize(parsed) > maximumPattern
+	return patternSize(parsed)
 }
 
 // patternSize returns the size of a regular expression in characters with its repetitions written out. It stops counting
@@ -436,9 +441,9 @@ func digits(format ref.Val) int {
 	return sum
 }
 
-// quadraticCost returns an error if comparing each item of one value with each item of another would take too long. A
-// single value is compared with itself.
-func quadraticCost(values []ref.Val) error {
+// quadraticCost returns the cost of comparing each item of one value with each item of another. A single value is
+// compared with itself.
+func quadraticCost(values []ref.Val) uint64 {
 	cost := 1.0
 	for _, value := range []ref.Val{values[0], values[min(1, len(values)-1)]} {
 		if text, ok := value.(types.String); ok {
@@ -447,157 +452,57 @@ func quadraticCost(values []ref.Val) error {
 			cost *= float64(sizeOf(value, maximumValue)) / itemSize
 		}
 	}
-	if cost > maximumCost {
-		return errTooCostly
-	}
-	return nil
+	return uint64(cost)
 }
 
-// Assumptions about values of unknown size when an expression is compiled. Facts are small: a shoot has few workers,
-// annotations and zones.
-const (
-	assumedItems  = 100
-	assumedLength = 512
-	assumedBytes  = 16 << 10
-	// assumedReplacements is how often a text is found that is replaced.
-	assumedReplacements = 16
-)
+// searchCost returns the cost of searching a regular expression of some size in a text.
+func searchCost(text ref.Val, pattern int) uint64 {
+	const factor = 4 // characters of each in a unit
+	return uint64(1+lengthOf(text)/factor) * uint64(1+pattern/factor)
+}
 
-// boundCost estimates the cost of the expression. It returns a finding if the cost is too large.
-func boundCost(e *Environment, p *program) *source.Finding {
-	message := "the cost cannot be estimated"
-	estimate, err := e.env.EstimateCost(p.ast, costs)
-	worst, worstErr := e.env.EstimateCost(p.ast, newEstimator(assumed{unknown: worstLength}))
-	p.costly = worst.Max > maximumCost
-	switch {
-	case err != nil || worstErr != nil:
-	case estimate.Max > maximumCost:
-		message = fmt.Sprintf("too costly: the estimated cost is %d, the limit %d; nested comprehensions multiply the cost", estimate.Max, maximumCost)
+// cost returns the cost of a call that reads values and creates one of some size.
+func (c limitedCall) cost(values []ref.Val, size int) uint64 {
+	switch function := c.Function(); {
+	case quadratic[function]:
+		return quadraticCost(values)
+	case slices.Contains(matching, function):
+		pattern := sizeOfPattern(values[1])
+		return searchCost(values[0], pattern) + compilationCost*uint64(pattern)
 	default:
-		return nil
-	}
-	finding := p.finding(message).Of(TooCostly)
-	return &finding
-}
-
-// costs estimates the cost of expressions, and returns the actual cost of calls.
-var costs = newEstimator(assumed{})
-
-// estimator estimates Kubernetes' functions as Kubernetes does, and Graft's by the size of their input.
-type estimator struct {
-	assumed
-	kubernetes *library.CostEstimator
-}
-
-func newEstimator(sizes assumed) estimator {
-	return estimator{sizes, &library.CostEstimator{SizeEstimator: sizes}}
-}
-
-// EstimateCallCost implements checker.CostEstimator.
-func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, arguments []checker.AstNode) *checker.CallEstimate {
-	factor, ok := ownCosts[function]
-	if !ok || len(arguments) == 0 {
-		estimate := e.kubernetes.EstimateCallCost(function, overload, target, arguments)
-		if function == "replace" && target != nil && len(arguments) > 1 {
-			replaced := e.sizeOf(arguments[1]).Multiply(checker.FixedSizeEstimate(assumedReplacements))
-			size := e.sizeOf(*target).Add(replaced)
-			estimate.ResultSize = &size
+		factor, ok := factors[function]
+		if !ok {
+			factor = common.StringTraversalCostFactor
 		}
-		return estimate
+		return 1 + uint64(float64(max(size, c.work(values)))*factor)
 	}
-	size := e.sizeOf(arguments[0])
-	result := size.Multiply(checker.FixedSizeEstimate(2))
-	return &checker.CallEstimate{CostEstimate: size.MultiplyByCostFactor(factor), ResultSize: &result}
 }
 
-// sizeOf returns the size of an argument.
-func (e estimator) sizeOf(argument checker.AstNode) checker.SizeEstimate {
-	size := argument.ComputedSize()
-	if size == nil {
-		size = e.EstimateSize(argument)
-	}
-	if size == nil {
-		return checker.SizeEstimate{Max: 1}
-	}
-	return *size
-}
-
-// CallCost implements interpreter.ActualCostEstimator. CEL counts the characters of texts each time, which takes longer
-// than comparing them, and treats the items of compared values as scalars.
-func (e estimator) CallCost(function, overload string, arguments []ref.Val, result ref.Val) *uint64 {
-	var size int
-	factor, own := ownCosts[function]
-	switch {
-	case own && len(arguments) > 0:
-		if size = sizeOf(arguments[0], maximumValue); function == "toJSON" || function == "toYAML" {
-			size /= itemSize
+// work returns the size of the part of the arguments that a call reads.
+func (c limitedCall) work(values []ref.Val) int {
+	switch c.Function() {
+	case "size":
+		return lengthOf(values[0]) // it counts characters
+	case "startsWith", "endsWith":
+		return lengthOf(values[1])
+	case operators.Equals, operators.NotEquals:
+		if length := min(lengthOf(values[0]), lengthOf(values[1])); length > 0 {
+			return length
 		}
-	case len(arguments) != 2:
-		return e.kubernetes.CallCost(function, overload, arguments, result)
-	case slices.Contains(comparing, function):
-		if size = min(lengthOf(arguments[0]), lengthOf(arguments[1])); size == 0 {
-			size = sizeOf(arguments[1], maximumValue) / itemSize * 10
+		return sizeOf(values[1], maximumValue)
+	case operators.In:
+		if _, ok := values[1].(traits.Mapper); ok {
+			return 0
 		}
-		factor = common.StringTraversalCostFactor
-	case function == operators.Add || function == "contains" || function == "startsWith" || function == "endsWith":
-		if size = lengthOf(arguments[1]); function == operators.Add || function == "contains" {
-			size += lengthOf(arguments[0])
-		}
-		factor = common.StringTraversalCostFactor
-	default:
-		return e.kubernetes.CallCost(function, overload, arguments, result)
+		return sizeOf(values[1], maximumValue)
 	}
-	cost := uint64(math.Ceil(float64(max(1, size)) * factor))
-	return &cost
+	return sizeOfThem(values)
 }
 
-// comparing are the functions that compare values.
-var comparing = []string{
-	operators.Equals, operators.NotEquals, operators.In,
-	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
-}
+// compilationCost is the cost of compiling one character of a regular expression.
+const compilationCost = 30
 
-// ownCosts is the cost for each character, byte or item that a function of Graft reads.
-var ownCosts = map[string]float64{
-	"base64.encode": 0.1,
-	"base64.decode": 0.1,
-	"sha256":        0.2,
-	"quote":         0.2,
-	"toJSON":        2,
-	"toYAML":        20,
-}
-
-// worstLength is the length of anything that a request may contain: the default of webhook.maxReviewBytes.
-const worstLength = 8 << 20
-
-// assumed holds the sizes of values with only a known type.
-type assumed struct {
-	// unknown is the size of all values; 0 means that it depends on the type.
-	unknown uint64
-}
-
-// EstimateSize implements checker.CostEstimator.
-func (a assumed) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
-	switch kind := node.Type().Kind(); {
-	case !slices.Contains(sized, kind):
-		return nil
-	case a.unknown > 0:
-		return &checker.SizeEstimate{Max: a.unknown}
-	case kind == types.StringKind:
-		return &checker.SizeEstimate{Max: assumedLength}
-	case kind == types.BytesKind:
-		return &checker.SizeEstimate{Max: assumedBytes}
-	}
-	return &checker.SizeEstimate{Max: assumedItems}
-}
-
-// sized are the kinds of values that may have any size.
-var sized = []types.Kind{
-	types.ListKind, types.MapKind, types.StringKind, types.BytesKind, types.DynKind, types.AnyKind, types.TypeParamKind, types.StructKind,
-	types.OpaqueKind,
-}
-
-// EstimateCallCost implements checker.CostEstimator.
-func (assumed) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
-	return nil
+// factors are the costs of functions for each byte that they read. Compared values are read item by item.
+var factors = map[string]float64{
+	operators.Equals: 0.6, operators.NotEquals: 0.6, operators.In: 0.6, "sha256": 0.2, "quote": 0.2, "toYAML": 1.25,
 }

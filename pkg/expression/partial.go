@@ -8,7 +8,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -42,23 +41,14 @@ func (p *Partial) Value(t *Template) (ref.Val, bool) {
 	case t.whole != nil:
 		return p.evaluate(t.whole)
 	}
-	var text strings.Builder
-	for _, part := range t.parts {
-		if part.program == nil {
-			text.WriteString(part.literal)
-			continue
-		}
-		value, ok := p.evaluate(part.program)
+	text, err := t.join(func(x *program, _ string) (string, error) {
+		value, ok := p.evaluate(x)
 		if !ok {
-			return nil, false
+			return "", failure("the value is unknown")
 		}
-		written, err := part.program.textOf(value)
-		if err != nil {
-			return nil, false
-		}
-		text.WriteString(written)
-	}
-	return types.String(text.String()), true
+		return Text(value)
+	})
+	return types.String(text), err == nil
 }
 
 // evaluate returns the value of a program if the known fields determine it. If the evaluations of all views of a

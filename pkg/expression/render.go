@@ -61,7 +61,7 @@ func sizeParsed(raw []byte) int {
 func Value(native any) ref.Val { return types.DefaultTypeAdapter.NativeToValue(native) }
 
 // JSON writes a value as JSON: keys sorted, no spaces; integral doubles as integers; bytes as base64; versions,
-// quantities, addresses and URLs as strings; times and durations as in protobuf's JSON. It fails for an empty optional
+// quantities and addresses as strings; times and durations as in protobuf's JSON. It fails for an empty optional
 // value, NaN, infinities, types and values that exceed the size limit.
 func JSON(value ref.Val) ([]byte, error) {
 	size := 0
@@ -179,8 +179,6 @@ func Text(value ref.Val) (string, error) {
 		return v.Addr.String(), nil
 	case apiservercel.CIDR:
 		return v.Prefix.String(), nil
-	case apiservercel.URL:
-		return v.URL.String(), nil
 	}
 	return "", fmt.Errorf("a value of type %s cannot be written as text", value.Type().TypeName())
 }

@@ -40,7 +40,7 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// TestLoopStopsWithContext runs over far more items than the cost estimate assumes; without interruption it would take hours.
+// TestLoopStopsWithContext runs over so many items that it would take hours without interruption.
 func TestLoopStopsWithContext(t *testing.T) {
 	env := testEnvironment(t)
 	template, err := env.Template(`${ any.all(a, any.all(b, a + b >= 0)) }`, source.Position{})

@@ -18,8 +18,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 	"github.com/google/cel-go/parser"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Piece is a part of a template: literal text, or a checked CEL expression.
@@ -84,33 +82,51 @@ func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (r
 // Escaped works like String, but escapes each computed part with escape, which also receives the text before it;
 // constant text stays unchanged. It also fails if escape does.
 func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
-	var text strings.Builder
-	for _, part := range t.parts {
-		if part.program == nil {
-			text.WriteString(part.literal)
-			continue
-		}
-		value, err := part.program.text(ctx, vars)
+	text, err := t.join(func(p *program, before string) (string, error) {
+		value, err := p.evaluate(ctx, vars)
 		if err != nil {
 			return "", err
 		}
-		escaped, err := escape(text.String(), value)
+		computed, err := Text(value)
 		if err != nil {
-			return "", part.program.failed(err.Error(), nil)
+			return "", p.failed(err)
 		}
-		if text.Len()+len(escaped) > maximumValue {
-			return "", part.program.failed(errTooLarge.Error(), errTooLarge)
+		escaped, err := escape(before, computed)
+		switch {
+		case err != nil:
+			return "", p.failed(err)
+		case len(before)+len(escaped) > maximumValue:
+			return "", p.failed(errTooLarge)
 		}
-		text.WriteString(escaped)
+		return escaped, nil
+	})
+	if err != nil {
+		return "", err
 	}
-	return text.String(), t.charge(ctx, text.Len())
+	return text, t.first().charge(ctx, len(text))
 }
 
-// charge counts a text or JSON that is made of the template.
-func (t *Template) charge(ctx context.Context, size int) error {
+// join returns the constant text with the text of each expression, which it makes after the text before it.
+func (t *Template) join(compute func(p *program, before string) (string, error)) (string, error) {
+	var text strings.Builder
+	for _, part := range t.parts {
+		next := part.literal
+		if part.program != nil {
+			var err error
+			if next, err = compute(part.program, text.String()); err != nil {
+				return "", err
+			}
+		}
+		text.WriteString(next)
+	}
+	return text.String(), nil
+}
+
+// first returns the first expression, which has the position of errors about the whole template, or nil.
+func (t *Template) first() *program {
 	for _, part := range t.parts {
 		if part.program != nil {
-			return part.program.charge(ctx, size)
+			return part.program
 		}
 	}
 	return nil
@@ -119,21 +135,18 @@ func (t *Template) charge(ctx context.Context, size int) error {
 // String computes the result as text: strings, bool, numbers, versions, quantities, addresses and times. Lists, maps
 // and null are an error.
 func (t *Template) String(ctx context.Context, vars interpreter.Activation) (string, error) {
-	if t.value == nil && t.whole != nil {
-		text, err := t.whole.text(ctx, vars)
-		if err != nil {
-			return "", err
-		}
-		return text, t.whole.charge(ctx, len(text))
-	}
 	value, err := t.Evaluate(ctx, vars)
 	if err != nil {
 		return "", err
 	}
-	if s, ok := value.(types.String); ok {
-		return string(s), nil
+	text, err := Text(value)
+	switch {
+	case err != nil:
+		return "", t.first().failed(err)
+	case t.value != nil || t.whole == nil:
+		return text, nil // it exists, or is counted
 	}
-	return t.whole.textOf(value)
+	return text, t.whole.charge(ctx, len(text))
 }
 
 // JSON computes the result as JSON with sorted keys; see JSON for how values are written. It fails if an expression
@@ -144,13 +157,10 @@ func (t *Template) JSON(ctx context.Context, vars interpreter.Activation) ([]byt
 		return nil, err
 	}
 	raw, err := JSON(value)
-	if ExceedsLimit(err) {
-		return nil, t.whole.failed(err.Error(), err)
-	}
 	if err != nil {
-		return nil, t.whole.failed(err.Error(), nil)
+		return nil, t.first().failed(err)
 	}
-	return raw, t.charge(ctx, len(raw))
+	return raw, t.first().charge(ctx, len(raw))
 }
 
 // References returns the variables and fields that the template uses, as dotted paths such as shoot.networking.type,
@@ -168,43 +178,29 @@ func (t *Template) References() []string {
 
 // Certain returns the References without those that are not always evaluated, such as branches of a condition.
 func (t *Template) Certain() []string {
-	var all []string
+	var all []reference
 	for _, part := range t.parts {
 		if part.program != nil {
-			i := inspector{variables: part.program.environment.variables, certain: true}
-			i.visit(part.program.ast.NativeRep().Expr())
-			all = append(all, i.references...)
+			tree := part.program.ast.NativeRep()
+			all = append(all, part.program.environment.references(tree, tree.Expr())...)
 		}
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	return pathsOf(slices.DeleteFunc(all, func(r reference) bool { return !r.certain }))
 }
 
 // partExplainer evaluates the parts of an expression as it was written: with its macros. Each part has its own program,
 // because CEL's record of an evaluation is unreliable: it stores the value found by a computed index under the key's own
 // id.
 type partExplainer struct {
-	ctx    context.Context
-	vars   interpreter.Activation
-	whole  *program
-	env    *cel.Env
-	native *ast.AST
+	ctx   context.Context
+	vars  interpreter.Activation
+	whole *program
 }
 
-// explainTerms evaluates a program with its parts. It compiles the expression once more, to keep its macros.
+// explainTerms evaluates a program with its parts.
 func (p *program) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
-	env, err := p.environment.written()
-	if err != nil {
-		return Term{}, fmt.Errorf("explaining the expression: %w", err)
-	}
-	compiled, issues := env.Compile(p.expressionText())
-	if issues.Err() != nil {
-		return Term{}, fmt.Errorf("explaining the expression: %w", issues.Err())
-	}
-	whole := p.shell()
-	whole.ast = compiled
-	x := partExplainer{ctx: ctx, vars: vars, whole: whole, env: env, native: compiled.NativeRep()}
-	term, err := x.evaluate(x.native.Expr())
+	x := partExplainer{ctx: ctx, vars: vars, whole: p}
+	term, err := x.evaluate(p.ast.NativeRep().Expr())
 	if err != nil {
 		return Term{}, fmt.Errorf("explaining the expression: %w", err)
 	}
@@ -217,10 +213,10 @@ func (x *partExplainer) evaluate(e ast.Expr) (Term, error) {
 	if err != nil {
 		return term, err
 	}
-	p := x.whole.shell()
-	p.result, p.references = x.native.GetType(e.ID()), term.References
-	part := ast.NewCheckedAST(ast.NewAST(e, x.native.SourceInfo()), x.native.TypeMap(), x.native.ReferenceMap())
-	if p.run, err = planProgram(p, x.env, part); err != nil {
+	p, tree := x.whole.shell(), x.whole.ast.NativeRep()
+	p.result, p.references = tree.GetType(e.ID()), term.References
+	part := ast.NewCheckedAST(ast.NewAST(e, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
+	if p.run, err = planProgram(p, p.environment.env, part); err != nil {
 		return term, err
 	}
 	term.Value, term.Failed = p.evaluate(x.ctx, x.vars)
@@ -249,12 +245,13 @@ func (x *partExplainer) evaluate(e ast.Expr) (Term, error) {
 // term describes a part without its value.
 func (x *partExplainer) term(e ast.Expr) (Term, error) {
 	text, err := x.text(e)
-	return Term{Text: text, Position: startOfNode(x.whole, e), References: x.whole.environment.inspect(e)}, err
+	references := pathsOf(x.whole.environment.references(x.whole.ast.NativeRep(), e))
+	return Term{Text: text, Position: x.whole.nodePosition(e), References: references}, err
 }
 
 // text returns a part as CEL writes it, in one line.
 func (x *partExplainer) text(e ast.Expr) (string, error) {
-	return parser.Unparse(e, x.native.SourceInfo(), parser.WrapOnColumn(math.MaxInt))
+	return parser.Unparse(e, x.whole.ast.NativeRep().SourceInfo(), parser.WrapOnColumn(math.MaxInt))
 }
 
 // below returns the operands of && || ! and ?:. Of any other part it returns the variables in it with their fields, keys
@@ -266,15 +263,15 @@ func (x *partExplainer) below(e ast.Expr, function, text string) []ast.Expr {
 	case operators.Conditional, operators.LogicalNot:
 		return e.AsCall().Args()
 	}
-	i := inspector{variables: x.whole.environment.variables}
-	i.visit(e)
 	seen := map[string]bool{text: true}
-	return slices.DeleteFunc(i.found, func(reference ast.Expr) bool {
-		text, err := x.text(reference)
-		double := err == nil && seen[text]
-		seen[text] = true
-		return double
-	})
+	var parts []ast.Expr
+	for _, r := range x.whole.environment.references(x.whole.ast.NativeRep(), e) {
+		if text, err := x.text(r.part); err != nil || !seen[text] {
+			seen[text] = true
+			parts = append(parts, r.part)
+		}
+	}
+	return parts
 }
 
 // joined returns the operands of a chain of && or ||, which is a tree in CEL, in their order. It keeps constants,
@@ -290,37 +287,6 @@ func joined(e ast.Expr, function string) []ast.Expr {
 	return all
 }
 
-// startOfNode returns the position of a part.
-func startOfNode(p *program, e ast.Expr) source.Position {
-	text, first := p.expressionText(), -1
-	ast.PreOrderVisit(e, ast.NewExprVisitor(func(inner ast.Expr) {
-		at := p.ast.NativeRep().SourceInfo().GetStartLocation(inner.ID())
-		if at.Line() == 0 {
-			return
-		}
-		offset := offsetOf(text, at)
-		if offset < len(text) && text[offset] == '(' {
-			offset = callBefore(text, offset)
-		}
-		if first < 0 || offset < first {
-			first = offset
-		}
-	}))
-	if first < 0 {
-		return p.origin.position(p.offset)
-	}
-	return p.origin.position(p.offset - leadingSpace(text) + first)
-}
-
-// callBefore moves from the parenthesis of a call to the beginning of its name, which may have a dot in it.
-func callBefore(text string, offset int) int {
-	before := nameBefore(text, offset)
-	if before > 0 && before < offset && text[before-1] == '.' {
-		return nameBefore(text, before-1)
-	}
-	return before
-}
-
 // Explain evaluates the condition as Bool does and returns the values of all its parts. It fails if a part does not
 // compile; one that cannot be evaluated is a Term with Failed.
 func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (Term, error) {
@@ -329,7 +295,7 @@ func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (
 		return term, err
 	}
 	if _, ok := term.Value.(types.Bool); !ok {
-		term.Failed = x.program.failed("a condition must be bool, is "+term.Value.Type().TypeName(), nil)
+		term.Failed = x.program.failed(notBool(term.Value))
 		term.Value = nil
 	}
 	return term, nil
@@ -337,13 +303,6 @@ func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (
 
 // With returns the text with each expression replaced by a sample, for checks of texts before their values are known.
 func (t *Template) With(sample string) string {
-	var text strings.Builder
-	for _, part := range t.parts {
-		if part.program == nil {
-			text.WriteString(part.literal)
-			continue
-		}
-		text.WriteString(sample)
-	}
-	return text.String()
+	text, _ := t.join(func(*program, string) (string, error) { return sample, nil })
+	return text
 }

@@ -62,10 +62,6 @@ const (
 	FailingConstant source.Rule = "expression-fails"
 )
 
-// maximumCost limits the estimated cost of an expression in CEL's units of about 50 ns. It is Kubernetes' own limit for
-// one expression (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
-const maximumCost = 1_000_000
-
 func literalString(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
@@ -121,9 +117,6 @@ type Environment struct {
 	variables map[string]Variable
 	// elsewhere are variables that expressions of other places see, and where that is.
 	elsewhere map[string]string
-
-	// written returns the same environment with macros kept as they are written, for explanations.
-	written func() (*cel.Env, error)
 }
 
 // Limits of computed values. Sizes are in bytes: a text or bytes count their length plus itemSize, every other scalar,
@@ -133,8 +126,12 @@ const (
 	maximumValue = 4 << 20
 	// maximumTogether is the size of all values that are computed for one request.
 	maximumTogether = 8 << 20
-	// maximumActualCost is the cost of one evaluation. It is higher than the maximum estimate, because estimates assume
-	// that annotations are small.
+	// maximumNesting is how many loops over computed lists may be inside of each other.
+	maximumNesting = 2
+	// maximumCost is the cost in CEL's units of about 50 ns that Kubernetes allows for one expression
+	// (k8s.io/apiserver/pkg/apis/cel, PerCallLimit). A call that compares all items with each other may cost as much.
+	maximumCost = 1_000_000
+	// maximumActualCost is the cost of one evaluation.
 	maximumActualCost = 4 * maximumCost
 	// maximumCostTogether is the cost of all evaluations for one request, as Kubernetes allows it for the expressions of one
 	// admission (k8s.io/apiserver/pkg/apis/cel, RuntimeCELCostBudget).
@@ -175,10 +172,8 @@ type program struct {
 	result     *cel.Type
 	references []string
 	value      ref.Val // when the expression names no variable
-	// limited means that the expression has steps that count sizes and costs, and costly that it may exceed the cost
-	// limit.
-	limited, costly bool
-	step            uint64 // the cost of a step of its comprehensions, without that of calls that are counted; 0: it has none
+	limited    bool    // whether the expression has steps that count sizes and costs
+	step       uint64  // the cost of a step of its comprehensions, without that of calls that are counted; 0: it has none
 
 	environment *Environment
 }
@@ -186,12 +181,13 @@ type program struct {
 // failure is an error with a displayable text, because it contains no value.
 type failure string
 
-// brief lists the functions whose time hardly depends on the size of their arguments: texts are compared at the speed of
-// memory.
+// brief lists the functions whose time hardly depends on the size of their arguments, and that return one of them, a part
+// of one, or a value of a fixed size.
 var brief = map[string]bool{
 	operators.LogicalAnd: true, operators.LogicalOr: true, operators.LogicalNot: true, operators.NotStrictlyFalse: true, operators.Conditional: true,
 	operators.Less: true, operators.LessEquals: true, operators.Greater: true, operators.GreaterEquals: true,
 	operators.Negate: true, operators.Subtract: true, operators.Multiply: true, operators.Divide: true, operators.Modulo: true,
-	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true,
-	"hasValue": true, "value": true, "or": true, "orValue": true, "optional.of": true, "optional.none": true, "cel.@mapInsert": true,
+	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true, "dyn": true, "type": true,
+	"hasValue": true, "value": true, "or": true, "orValue": true, "optional.of": true, "optional.ofNonZeroValue": true, "optional.none": true,
+	"first": true, "last": true,
 }

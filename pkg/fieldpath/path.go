@@ -2,10 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldpath parses paths of fields in objects and documents: spec.backup.store, data["config.yaml"],
-// spec.rules[name=x].limit, spec.zones[0].
-//
-// It uses neither objects nor documents: the caller follows the steps. Start reading at Parse.
+// Package fieldpath parses paths of fields in objects and documents, spec.backup.store, data["config.yaml"],
+// spec.rules[name=x].limit, spec.zones[0], and finds their values in decoded JSON. Start reading at Parse.
 package fieldpath
 
 import (

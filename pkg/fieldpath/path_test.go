@@ -5,6 +5,7 @@
 package fieldpath
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -61,5 +62,27 @@ func FuzzParse(f *testing.F) {
 		if diff := cmp.Diff(p, again); diff != "" {
 			t.Fatalf("%q is written as %q, which parses to a different path:\n%s", text, p, diff)
 		}
+		p.In(map[string]any{"a": map[string]any{"b": "text"}, "l": []any{map[string]any{"name": "x"}, nil}}) // any object
 	})
+}
+
+// TestIn checks the values at paths in decoded JSON.
+func TestIn(t *testing.T) {
+	value := map[string]any{
+		"a.b": "dotted", "list": []any{map[string]any{"name": "x", "limit": int64(1)}, map[string]any{"port": int64(443)}, "plain"},
+		"none": nil, "numbers": []any{map[string]any{"port": 8080.0}, map[string]any{"port": json.Number("53")}},
+	}
+	for text, want := range map[string]any{
+		`["a.b"]`: "dotted", "list[name=x].limit": int64(1), "list[name=y]": nil, "list[2]": "plain", "list[3]": nil,
+		"list[port=443].port": int64(443), `list[port="443"].port`: int64(443), "numbers[port=8080].port": 8080.0, "numbers[port=53].port": json.Number("53"),
+		"none": nil, "none.below": nil, "list.name": nil, "a": nil, "list[2].name": nil, "numbers[0][0]": nil,
+	} {
+		path, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := path.In(value); got != want {
+			t.Errorf("%s is %v, want %v", text, got, want)
+		}
+	}
 }

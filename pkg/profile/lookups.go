@@ -41,7 +41,6 @@ func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 		}
 	}
 	v.checkNames(name, l)
-	v.missing(path, l)
 }
 
 // selectingFields returns the fields of the lookup that select its object.
@@ -108,11 +107,5 @@ func (v *validator) checkNames(name string, l v1alpha1.Lookup) {
 		if slices.Contains(list, "") {
 			v.add(source.InvalidName, path+"."+field, "a key must not be empty")
 		}
-	}
-}
-
-func (v *validator) missing(path string, l v1alpha1.Lookup) {
-	if l.Missing != "" && l.Optional {
-		v.add(source.ExclusiveFields, path+".missing", "has no effect with optional: a missing object is absent, and rules apply")
 	}
 }

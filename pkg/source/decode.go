@@ -6,8 +6,10 @@ package source
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,19 +69,20 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 	if n.Kind != yaml.MappingNode {
 		return Findings{n.Finding(path, "must be a mapping, is %s", describe(n)).Of(WrongType)}
 	}
-	fields, names := structFields(into.Type())
+	fields := StructFields(into.Type())
 	var findings Findings
 	for _, field := range n.Fields() {
 		inner := join(path, field.Key.Value)
 		if field.Key.Kind != yaml.ScalarNode {
 			continue // already reported
 		}
-		index, ok := fields[field.Key.Value]
+		known, ok := fields[field.Key.Value]
 		if !ok {
+			names := slices.Collect(maps.Keys(fields))
 			findings = append(findings, withHint(UnknownKey(field.Key, path, n, names), field.Key.Value, into))
 			continue
 		}
-		findings = append(findings, decodeField(field.Value, inner, into, index)...)
+		findings = append(findings, decodeField(field.Value, inner, into, known)...)
 	}
 	return findings
 }
@@ -106,31 +109,16 @@ func withHint(f Finding, field string, into reflect.Value) Finding {
 	return f
 }
 
-func decodeField(n Node, path string, into reflect.Value, index []int) Findings {
-	value := into.FieldByIndex(index)
+func decodeField(n Node, path string, into reflect.Value, field reflect.StructField) Findings {
+	value := into.FieldByIndex(field.Index)
 	if findings := decode(n, path, value); len(findings) > 0 || n.Absent() {
 		return findings
 	}
-	limits, err := LimitsOf(into.Type().FieldByIndex(index).Tag)
+	limits, err := LimitsOf(field.Tag)
 	if err != nil {
 		return Findings{n.Finding(path, "%s", err).Of(WrongValue)}
 	}
 	return limits.check(n, path, value)
-}
-
-// structFields returns the JSON names of a struct type, including those of embedded structs without a name.
-func structFields(t reflect.Type) (map[string][]int, []string) {
-	fields := map[string][]int{}
-	var names []string
-	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" || name == "-" || !field.IsExported() {
-			continue
-		}
-		fields[name] = field.Index
-		names = append(names, name)
-	}
-	return fields, names
 }
 
 func decodeMap(n Node, path string, into reflect.Value) Findings {
@@ -165,44 +153,29 @@ func decodeSlice(n Node, path string, into reflect.Value) Findings {
 }
 
 func decodeScalar(n Node, path string, into reflect.Value) Findings {
-	wrong := func(want string) Findings {
-		finding := n.Finding(path, "must be %s, is %s", want, describe(n)).Of(WrongType)
-		if text, ok := notation(n, into.Kind()); ok {
-			finding = finding.Replace(n, text)
-		}
-		return Findings{finding}
-	}
-	if n.Kind != yaml.ScalarNode {
-		return wrong(scalarName(into.Kind()))
-	}
+	var tag string
 	switch into.Kind() {
 	case reflect.String:
-		if n.Tag != "!!str" {
-			return wrong("a string (put it in quotes)")
-		}
-		into.SetString(n.Value)
+		tag = "!!str"
 	case reflect.Bool:
-		var value bool
-		if n.Tag != "!!bool" || n.Decode(&value) != nil {
-			return wrong("true or false")
-		}
-		into.SetBool(value)
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		var value int64
-		if n.Tag != "!!int" || n.Decode(&value) != nil || into.OverflowInt(value) {
-			return wrong("a whole number")
-		}
-		into.SetInt(value)
-	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		var value uint64
-		if n.Tag != "!!int" || n.Decode(&value) != nil || into.OverflowUint(value) {
-			return wrong("a whole number")
-		}
-		into.SetUint(value)
+		tag = "!!bool"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32:
+		tag = "!!int"
 	default:
 		return Findings{n.Finding(path, "cannot be decoded into %s", into.Type()).Of(WrongType)}
 	}
-	return nil
+	if n.Kind == yaml.ScalarNode && n.Tag == tag && n.Decode(into.Addr().Interface()) == nil {
+		return nil
+	}
+	want := scalarName(into.Kind())
+	if n.Kind == yaml.ScalarNode && into.Kind() == reflect.String {
+		want += " (put it in quotes)"
+	}
+	finding := n.Finding(path, "must be %s, is %s", want, describe(n)).Of(WrongType)
+	if text, ok := notation(n, into.Kind()); ok {
+		finding = finding.Replace(n, text)
+	}
+	return Findings{finding}
 }
 
 // notation returns the notation of a scalar in the wanted kind, or false if it is ambiguous.

@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -43,4 +45,37 @@ func jsonType(t reflect.Type) string {
 	default:
 		return scalarName(kind)
 	}
+}
+
+// FieldsBeside returns the fields that a type has beside the last one of a path such as spec.workers[0].name.
+func FieldsBeside(path string, of reflect.Type) []string {
+	for step := range strings.SplitSeq(path, ".") {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() == reflect.Map {
+			of = of.Elem()
+			continue
+		}
+		if of.Kind() != reflect.Struct {
+			return nil
+		}
+		fields := StructFields(of)
+		name, _, _ := strings.Cut(step, "[")
+		if of = fields[name].Type; of == nil {
+			return slices.Collect(maps.Keys(fields))
+		}
+	}
+	return nil
+}
+
+// StructFields returns the fields of a struct by their names in JSON, including those of embedded structs without a name.
+func StructFields(of reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(of) {
+		if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); key != "" && key != "-" && field.IsExported() {
+			fields[key] = field
+		}
+	}
+	return fields
 }

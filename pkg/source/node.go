@@ -2,6 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package source locates the parts of hand-written documents, and decodes such documents strictly.
+//
+// It turns YAML into Nodes with file, line and column, decodes Nodes into Go structs with an error for every field that
+// is unknown, duplicate or of the wrong type, and collects all such errors as Findings. It does not know profiles:
+// pkg/profile defines the documents. Start reading at Parse and Decode.
 package source
 
 import (
@@ -253,16 +258,11 @@ func syntaxFinding(file File, err error) Finding {
 		finding.Line, finding.Column = first+i+1, utf8.RuneCount(suspects[i][:begin+bytes.Index(suspects[i][begin:], []byte(sign))])+1
 		return true
 	}
-	switch colon := withoutSpace(lines, finding); {
+	switch {
 	case tabbed.MatchString(finding.Message) && mark(tab, "\t"):
 		finding.Message = "not YAML: a line is indented with a tab; use spaces only"
-	case colon.Line > 0:
-		finding.Line, finding.Column = colon.Line, colon.Column
-		finding.Message += ": write a space after the colon of a field"
 	case mark(bareExpression, "${"):
 		finding.Message += "; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"
-	case strings.HasSuffix(finding.Message, "mapping values are not allowed in this context") && mark(secondColon, ":"):
-		finding.Message += ": quote a text with a colon and a space, and write the fields of a mapping in lines of their own"
 	}
 	return finding
 }
@@ -272,61 +272,7 @@ var (
 	tabbed = regexp.MustCompile(`tab character|cannot start any token`)
 	// tab is one in the indentation of a line.
 	tab = regexp.MustCompile(`^ *(\t)`)
-	// secondColon is the colon of a value within a value.
-	secondColon = regexp.MustCompile(`^[^'"#]*?:\s[^'"#]*?(:)\s`)
-	// closeColon matches a line with a field and no space between its colon and its value, including the indentation.
-	closeColon = regexp.MustCompile(`^((?: |- )*)[A-Za-z][^\s:]*(:)[^\s:/]`)
-	// space matches the colon of a field with the space after it.
-	space = regexp.MustCompile(`:\s|:$`)
 )
-
-// withoutSpace returns the position of a colon without a space after it, so that the parser takes the field and its
-// value for one text, or the zero Position. The parser reports that line if fields precede it, and otherwise the line
-// after the text.
-func withoutSpace(lines [][]byte, finding Finding) Position {
-	at := finding.Line - 1
-	if at < 0 || at >= len(lines) {
-		return Position{}
-	}
-	if strings.HasSuffix(finding.Message, "could not find expected ':'") {
-		if found := closeColonIn(lines[at]); found != nil {
-			return Position{Line: at + 1, Column: utf8.RuneCount(lines[at][:found[4]]) + 1}
-		}
-		return Position{}
-	}
-	if !strings.HasSuffix(finding.Message, "mapping values are not allowed in this context") {
-		return Position{}
-	}
-	indent := len(lines[at]) - len(bytes.TrimLeft(lines[at], " "))
-	var colon Position
-	for at--; at >= 0; at-- {
-		line := bytes.TrimSpace(lines[at])
-		if len(line) == 0 || line[0] == '#' {
-			continue
-		}
-		found := closeColonIn(lines[at])
-		if len(found) == 0 || found[3] != indent {
-			// The text starts a field or a document, and is not the rest of a longer one.
-			if bytes.HasSuffix(line, []byte(":")) || bytes.HasPrefix(line, []byte("---")) {
-				return colon
-			}
-			return Position{}
-		}
-		colon = Position{Line: at + 1, Column: utf8.RuneCount(lines[at][:found[4]]) + 1}
-		if bytes.HasPrefix(line, []byte("-")) {
-			return colon
-		}
-	}
-	return colon
-}
-
-// closeColonIn returns the ends of the parts of closeColon in a line, or nil.
-func closeColonIn(line []byte) []int {
-	if space.Match(line) {
-		return nil
-	}
-	return closeColon.FindSubmatchIndex(line)
-}
 
 // Text is a string with its position, for strings that may contain expressions. The zero Text is absent.
 type Text struct {

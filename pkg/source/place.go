@@ -122,12 +122,7 @@ func LimitsOf(tag reflect.StructTag) (Limits, error) {
 	if !ok {
 		return limits, nil
 	}
-	least, most, _ := strings.Cut(between, ",")
-	var err error
-	if limits.Least, err = strconv.ParseInt(least, 10, 64); err != nil {
-		return limits, fmt.Errorf("reading the tag between:%q: %w", between, err)
-	}
-	if limits.Most, err = strconv.ParseInt(most, 10, 64); err != nil {
+	if _, err := fmt.Sscanf(between, "%d,%d", &limits.Least, &limits.Most); err != nil {
 		return limits, fmt.Errorf("reading the tag between:%q: %w", between, err)
 	}
 	limits.Bounded = true

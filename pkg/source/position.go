@@ -5,6 +5,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -41,13 +42,7 @@ func (p Position) String() string {
 
 // Before orders positions by file, line and column.
 func (p Position) Before(q Position) bool {
-	if p.File != q.File {
-		return p.File < q.File
-	}
-	if p.Line != q.Line {
-		return p.Line < q.Line
-	}
-	return p.Column < q.Column
+	return cmp.Or(strings.Compare(p.File, q.File), p.Line-q.Line, p.Column-q.Column) < 0
 }
 
 // Finding is an error or a warning about a document, with its position.

@@ -206,30 +206,6 @@ var _ = Describe("an extension without its Secrets", func() {
 	})
 })
 
-var _ = Describe("an extension with a registration of another existing installation", func() {
-	It("does not overwrite it, and is not ready", func(ctx SpecContext) {
-		p := launch(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
-			Before: func(namespace string) {
-				newNamespace(ctx, "extension-owner", nil)
-				found := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: programName +
-					"." + namespace, Labels: named(programName)}}
-				found.Labels["graft.provider.extensions.gardener.cloud/namespace"] = "extension-owner"
-				Expect(land.Client().Create(ctx, found)).To(Succeed())
-			}})
-		p.log.waitFor("belongs to the installation in the namespace extension-owner")
-		Eventually(func() error {
-			if p.counter("graft_registration_refused", nil) != 1 {
-				return errNotYet
-			}
-			return nil
-		}).Should(Succeed(), "the metric")
-		status, body, _ := get("http://" + p.Health + "/readyz?verbose")
-		Expect(status).NotTo(Equal(http.StatusOK), "status of /readyz: %s", body)
-		Expect(body).To(ContainSubstring("[-]registration failed"), "checks of /readyz")
-		Expect(registration(ctx).Webhooks).To(BeEmpty(), "webhooks of the other installation")
-	})
-})
-
 var _ = Describe("the removal of an installation", func() {
 	It("keeps Service and roles until the webhooks are unregistered", func(ctx SpecContext) {
 		shoot := newShoot(ctx, "removed", "acme")

@@ -30,7 +30,7 @@ lookups:
     object: {apiVersion: v1, kind: Service, name: "${ object.name + '-extra' }"}
     paths: {port: "spec.ports[name=metrics].port"}
     annotations: [tier]
-  proxy: {configMap: proxy, keys: [url], missing: skip}
+  proxy: {configMap: proxy, keys: [url], optional: true}
 controlplane:
   kube-controller-manager:
   - flags:
@@ -41,7 +41,8 @@ controlplane:
         bucket: ${ lookups.?bucket.?region.orValue("none") }
         extra: ${ lookups.service.port }
         tier: ${ lookups.service.annotations[?"tier"].orValue("none") }
-  - flags: {set: {proxy: "${ lookups.proxy.url }"}}
+  - when: ${ has(lookups.proxy) }
+    flags: {set: {proxy: "${ lookups.proxy.url }"}}
   - podAnnotations: {set: {checksum/cloud: "${ lookups.cloud.checksum }"}}
 `
 

@@ -82,7 +82,7 @@ var _ = Describe("a profile with a lookup that the role does not permit", func()
 		Expect(land.Client().Create(ctx, secret)).To(Succeed())
 		p.writeProfile("acme.yaml", head("acme", "acme")+"lookups: {s: {secret: late, keys: [key]}}\n"+
 			"controlplane:\n  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.key }\"}}\n")
-		p.log.waitFor("acme.yaml:5:23: lookups.s: the profile acme has no permission to get, list, watch this")
+		p.log.waitFor("acme.yaml:5:23: lookups.s: the profile acme has no permission to get this")
 		p.log.waitFor("lookups.secrets: [late]")
 		Eventually(p.counter).WithArguments("graft_profile_reload_failed", labels(nil)).
 			Should(BeNumerically("==", 1), "graft_profile_reload_failed")

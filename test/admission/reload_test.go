@@ -50,7 +50,7 @@ var _ = Describe("a change of profiles of a running program", Ordered, func() {
 		"typo": {strings.Replace(setFlag("acme", "acme", "value", "after"), "flags:", "flagz:", 1), "7:5",
 			`did you mean \"flags\"?`},
 		"CEL":      {setFlag("acme", "acme", "value", `"${ shoot.regoin }"`), "7:36", `did you mean \"region\"?`},
-		"reserved": {setFlag("acme", "acme", "secure-port", `"1"`), "7:32", "contract kube-controller-manager/ports"},
+		"reserved": {setFlag("acme", "acme", "secure-port", `"1"`), "7:19", "contract kube-controller-manager/ports"},
 		"no YAML":  {"apiVersion: [\n", ":", "not YAML"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(edits)) {

@@ -135,14 +135,24 @@ func BenchmarkHandler(b *testing.B) {
 			benchmark(b, mux, group.name+"/"+way.name+"/edits", way.path, toEdit)
 			benchmark(b, mux, group.name+"/"+way.name+"/conforming", way.path, conforming)
 		}
+		if group.resource == "operatingsystemconfigs" {
+			r, err := group.anotherEachTime(b.Context(), s, "testdata")
+			must(b, err)
+			benchmarkRow(b, mux, group.name+"/another", r)
+		}
 	}
 }
 
 func benchmark(b *testing.B, mux http.Handler, name, path string, body []byte) {
+	benchmarkRow(b, mux, name, &row{path: path, body: body})
+}
+
+func benchmarkRow(b *testing.B, mux http.Handler, name string, r *row) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
+		var buffer []byte
 		for b.Loop() {
-			request := httptest.NewRequest(http.MethodPost, path+"?timeout=10s", bytes.NewReader(body))
+			request := httptest.NewRequest(http.MethodPost, r.path+"?timeout=10s", bytes.NewReader(r.next(&buffer)))
 			request.Header.Set("Content-Type", "application/json")
 			mux.ServeHTTP(&discard{header: http.Header{}}, request)
 		}

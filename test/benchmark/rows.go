@@ -63,7 +63,14 @@ func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp
 		f2 := &row{name: "F2 " + group.name, path: "/f2", body: toEdit, floor: f1}
 		f0.floor = f1
 		rows = append(rows, f0, f1)
-		candidates := []*row{f2}
+		answer, err := s.call(ctx, group.paths[0].path, toEdit)
+		if err != nil {
+			return nil, err
+		}
+		candidates := []*row{f2, {
+			name: fmt.Sprintf("F1 %s, with an answer of %d bytes", group.name, len(answer)),
+			path: fmt.Sprintf("/f1/%d", len(answer)), body: toEdit, floor: f1, patches: true,
+		}}
 		for _, way := range group.paths {
 			toEdit, conforming, err := group.bodies(ctx, s, folder, way)
 			if err != nil {

@@ -368,7 +368,7 @@ var nodeDifferences = []difference{
 	{
 		name:    "the configuration of the operating system",
 		library: "`spec.providerConfig` needs a separate mutator.",
-		engine:  "`providerConfig` merges fields.",
+		engine:  "`fields` merges them.",
 		why:     "One profile is sufficient.",
 		target:  "operatingsystemconfig", aspect: field,
 		place:    `^spec\.providerConfig\.networkIsolation\.allowedNetworks\[0\]$`,

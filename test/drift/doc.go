@@ -2,6 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift tests graft drift, and the search for drift in the extension, with a real kube-apiserver: it finds and
-// touches objects that were admitted before the webhook was registered, while it was away, and under another profile.
+// Package drift tests graft drift with a real kube-apiserver: it finds and touches objects that were admitted before
+// the webhook was registered, while it was away, and under another profile.
 package drift

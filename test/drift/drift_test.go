@@ -16,12 +16,10 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/app"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
 const (
@@ -119,7 +117,7 @@ var _ = Describe("graft drift", Ordered, func() {
 	})
 
 	It("touches every unmutated object when the webhook is there, and finds nothing afterwards", func(ctx SpecContext) {
-		p := start(ctx, land.Kubeconfig(), "")
+		p := start(ctx)
 		called(ctx, p)
 		expect(first, 0, all("unmutated fixed", osc...), "--touch", "--yes", "--rate", "50")
 		expect(first, 0, map[string]string{})
@@ -137,7 +135,7 @@ var _ = Describe("graft drift", Ordered, func() {
 
 	It("reports objects that an older profile has mutated, and touches them only after --yes", func(ctx SpecContext) {
 		install(next)
-		p := start(ctx, land.Kubeconfig(), "")
+		p := start(ctx)
 		called(ctx, p)
 		missed := all("marked", osc...)
 		missed["ConfigMap cloud-late"] = "unmutated"
@@ -160,23 +158,6 @@ var _ = Describe("graft drift", Ordered, func() {
 		Expect(deployment.Annotations).To(HaveKeyWithValue("acme.example.com/zone", "a"), "annotation of the new profile")
 		Expect(deployment.Annotations["acme.example.com/tier"]).To(BeEmpty(), "annotation of the old profile only")
 		p.stop()
-	})
-
-	It("is counted by the extension with the chart's permissions", func(ctx SpecContext) {
-		const (
-			missed = `graft_drifted_objects{set="controlplane",state="unmutated",target="ConfigMap/cloud-*"}`
-			edited = `graft_drifted_objects{set="controlplane",state="edited",target="kube-controller-manager"}`
-		)
-		kubeconfig := permitted(ctx)
-		later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-later"}}
-		Expect(land.Client().Create(ctx, later)).To(Succeed())
-		replaceFlag(ctx, "--v=4", "--v=9")
-
-		counting := start(ctx, kubeconfig, "drift: {enabled: true}\n")
-		Eventually(counting.metric).WithContext(ctx).WithArguments(missed).Should(Equal("1"), missed)
-		Eventually(counting.metric).WithContext(ctx).WithArguments(edited).Should(Equal("1"), edited)
-		Expect(counting.metric(ctx, "graft_drift_unread_namespaces")).To(Equal("0"), "namespaces that could not be read")
-		counting.stop()
 	})
 
 	It("writes nothing but patches without content, by the audit log", func() {
@@ -226,33 +207,4 @@ func replaceFlag(ctx SpecContext, old, by string) {
 	}
 	Expect(changed).To(BeTrue(), "kube-controller-manager has the flag %s", old)
 	Expect(land.Client().Update(ctx, deployment)).To(Succeed())
-}
-
-// permitted returns a kubeconfig with the permissions that the chart grants to an extension that looks for drift.
-func permitted(ctx SpecContext) string {
-	GinkgoHelper()
-	rule := func(group, resource, verbs string, names ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{
-			APIGroups: []string{group}, Resources: []string{resource}, Verbs: strings.Fields(verbs), ResourceNames: names,
-		}
-	}
-	const webhooks = "mutatingwebhookconfigurations"
-	account, err := land.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
-		Namespace: extension, Name: "graft",
-		ClusterRules: []rbacv1.PolicyRule{
-			rule("extensions.gardener.cloud", "clusters", "get list watch"), rule("", "namespaces", "get list watch"),
-			rule("admissionregistration.k8s.io", webhooks, "create list watch"),
-			rule("admissionregistration.k8s.io", webhooks, "get update delete",
-				"gardener-extension-provider-graft."+extension, "gardener-extension-provider-graft"),
-			rule("apps", "deployments", "get", "kube-apiserver", "kube-controller-manager"),
-			rule("extensions.gardener.cloud", "operatingsystemconfigs", "list"), rule("", "configmaps", "list"),
-		},
-		Rules: map[string][]rbacv1.PolicyRule{extension: {
-			rule("", "secrets", "get list watch create update patch delete"),
-			rule("", "configmaps", "get list watch create update patch delete"),
-			rule("coordination.k8s.io", "leases", "get create update patch"), rule("", "events", "create patch"),
-		}},
-	})
-	Expect(err).NotTo(HaveOccurred(), "creating the account of the extension")
-	return account.Kubeconfig
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -67,17 +66,18 @@ type process struct {
 	env.Extension
 }
 
-// start runs the extension with the installed profile, as the account of a kubeconfig, and returns when it is ready.
-// It appends lines to the configuration. The extension stops at the end of the spec.
-func start(ctx SpecContext, kubeconfig, configuration string) *process {
+// start runs the extension with the installed profile and returns when it is ready. The extension stops at the end of
+// the spec.
+func start(ctx SpecContext) *process {
 	GinkgoHelper()
 	config := filepath.Join(folder, "config.yaml")
-	const head = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\n" +
+	const configuration = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\n" +
+		"kind: ControllerConfiguration\n" +
 		"shutdown: {delay: 0s, timeout: 5s}\nwebhook: {failurePolicy: Ignore}\n"
-	Expect(os.WriteFile(config, []byte(head+configuration), 0o600)).To(Succeed())
+	Expect(os.WriteFile(config, []byte(configuration), 0o600)).To(Succeed())
 	at, err := env.NewExtension(ctx)
 	Expect(err).NotTo(HaveOccurred(), "finding free ports")
-	arguments := at.Arguments(config, kubeconfig, filepath.Join(folder, "profile.yaml"))
+	arguments := at.Arguments(config, land.Kubeconfig(), filepath.Join(folder, "profile.yaml"))
 	started, err := env.Start(&env.Log{}, nil, program, append(arguments, at.ByURL(extension)...)...)
 	Expect(err).NotTo(HaveOccurred(), "starting the extension")
 	suite.ShowLog("the extension", started.Log)
@@ -90,19 +90,4 @@ func start(ctx SpecContext, kubeconfig, configuration string) *process {
 func (p *process) stop() {
 	GinkgoHelper()
 	Expect(p.Stop()).To(Succeed(), "stopping the extension")
-}
-
-// metric returns the value of a series, or an empty string if there is none. It stops polling once the extension has
-// exited.
-func (p *process) metric(ctx context.Context, series string) string {
-	if p.HasExited() {
-		StopTrying("the extension exited").Now()
-	}
-	text, _ := env.Get(ctx, "http://"+p.Metrics+"/metrics")
-	for line := range strings.Lines(text) {
-		if value, is := strings.CutPrefix(line, series+" "); is {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }

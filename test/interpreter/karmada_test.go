@@ -122,6 +122,9 @@ type known struct {
 	trusted    *tls.Config
 }
 
+// pause is the time between the calls of a client, which would otherwise take the CPU that the replicas need.
+const pause = 5 * time.Millisecond
+
 // newKarmada waits for a registration, and calls by it until the end of the spec.
 func newKarmada() *karmada {
 	GinkgoHelper()
@@ -147,6 +150,7 @@ func newKarmada() *karmada {
 					Expect(err).NotTo(HaveOccurred(), "calling by the registration")
 				}
 				k.calls.Add(1)
+				time.Sleep(pause)
 			})
 		})
 	}
@@ -207,7 +211,7 @@ func question(kind interpreter.Kind, length int) interpreter.Request {
 // more waits until more calls than a number have been answered.
 func (k *karmada) more(number int64) {
 	GinkgoHelper()
-	Eventually(k.calls.Load).Should(BeNumerically(">", k.calls.Load()+number), "answered calls")
+	Eventually(k.calls.Load).WithPolling(pause).Should(BeNumerically(">", k.calls.Load()+number), "answered calls")
 }
 
 func (k *karmada) close() { k.end.Do(func() { close(k.ending) }) }

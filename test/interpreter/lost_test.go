@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -70,6 +71,7 @@ func newLoad(b *balancer) *load {
 			for ctx.Err() == nil {
 				l.ask(ctx, d)
 				l.done[n].Add(1)
+				time.Sleep(pause)
 			}
 		})
 	}

@@ -48,7 +48,6 @@ func TestInterpreter(t *testing.T) { suite.Run(t, "interpreter", "karmada") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(patience)
-	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	var err error
 	binary, err = env.Program("../..", program)
 	Expect(err).NotTo(HaveOccurred())
@@ -59,7 +58,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	prepare(ctx)
 })
 
-// Each spec finds no registration and no certificate.
+// Each spec finds no registration, no certificate and no Lease: a killed replica would lead for some seconds more, and
+// the others would register only what it answered.
 var _ = BeforeEach(func() {
 	DeferCleanup(func(ctx SpecContext) {
 		for _, resource := range []schema.GroupVersionResource{shippedResource, exploring} {
@@ -68,6 +68,8 @@ var _ = BeforeEach(func() {
 		}
 		secrets := clients.CoreV1().Secrets(namespace)
 		Expect(secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+		leases := clients.CoordinationV1().Leases(namespace)
+		Expect(leases.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
 	})
 })
 

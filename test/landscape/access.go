@@ -5,6 +5,7 @@
 package landscape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -71,11 +72,11 @@ func (l *Landscape) createServiceAccount(ctx context.Context, options ServiceAcc
 	if err := l.client.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, err
 	}
-	if err := l.enforced(ctx, options); err != nil {
-		return nil, err
-	}
 	config := rest.AnonymousClientConfig(l.config)
 	config.BearerToken = token.Status.Token
+	if err := enforced(ctx, config, options); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(l.folder, options.Namespace+"."+options.Name+".kubeconfig")
 	if err := writeKubeconfig(path, config); err != nil {
 		return nil, err
@@ -105,58 +106,39 @@ func permissions(options ServiceAccountOptions) []client.Object {
 	return objects
 }
 
-// enforced returns when kube-apiserver grants all permissions of the account: it caches roles and bindings, and applies
-// them some time after they were written.
-func (l *Landscape) enforced(ctx context.Context, options ServiceAccountOptions) error {
+// enforced returns when kube-apiserver lists all rules about resources for the account: it caches roles and bindings,
+// and applies them some time after they were written.
+func enforced(ctx context.Context, account *rest.Config, options ServiceAccountOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for _, question := range questions(options) {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: "system:serviceaccount:" + options.Namespace + ":" + options.Name, ResourceAttributes: &question,
+	reviews, err := authorizationclient.NewForConfig(account)
+	if err != nil {
+		return err
+	}
+	all := map[string][]rbacv1.PolicyRule{metav1.NamespaceNone: options.ClusterRules}
+	maps.Copy(all, options.Rules)
+	for namespace, rules := range all {
+		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{
+			Namespace: cmp.Or(namespace, metav1.NamespaceDefault),
 		}}
 		if err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			err := l.client.Create(ctx, review)
-			return review.Status.Allowed, err
+			answer, err := reviews.SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
+			return err == nil && includes(answer.Status.ResourceRules, rules), err
 		}); err != nil {
-			return fmt.Errorf("waiting until it may %s %s: %w", question.Verb, question.Resource, err)
+			return fmt.Errorf("waiting for its permissions in the namespace %q: %w", namespace, err)
 		}
 	}
 	return nil
 }
 
-// questions returns the requests that the rules about resources permit.
-func questions(options ServiceAccountOptions) []authorizationv1.ResourceAttributes {
-	all := map[string][]rbacv1.PolicyRule{"": options.ClusterRules}
-	maps.Copy(all, options.Rules)
-	var asked []authorizationv1.ResourceAttributes
-	for namespace, rules := range all {
-		for _, rule := range rules {
-			of := []authorizationv1.ResourceAttributes{{Namespace: namespace}}
-			of = each(of, rule.APIGroups, func(a *authorizationv1.ResourceAttributes, group string) { a.Group = group })
-			of = each(of, rule.Resources, func(a *authorizationv1.ResourceAttributes, resource string) {
-				a.Resource, a.Subresource, _ = strings.Cut(resource, "/")
-			})
-			of = each(of, rule.Verbs, func(a *authorizationv1.ResourceAttributes, verb string) { a.Verb = verb })
-			if len(rule.ResourceNames) > 0 {
-				of = each(of, rule.ResourceNames, func(a *authorizationv1.ResourceAttributes, name string) { a.Name = name })
-			}
-			asked = append(asked, of...)
-		}
-	}
-	return asked
-}
-
-// each returns all attributes, each combined with each of the values.
-func each(
-	of []authorizationv1.ResourceAttributes, values []string, set func(*authorizationv1.ResourceAttributes, string),
-) (all []authorizationv1.ResourceAttributes) {
-	for _, attributes := range of {
-		for _, value := range values {
-			set(&attributes, value)
-			all = append(all, attributes)
-		}
-	}
-	return all
+// includes reports whether all rules about resources are among those that apply.
+func includes(applying []authorizationv1.ResourceRule, rules []rbacv1.PolicyRule) bool {
+	return !slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+		return len(rule.Resources) > 0 && !slices.ContainsFunc(applying, func(a authorizationv1.ResourceRule) bool {
+			return slices.Equal(a.Verbs, rule.Verbs) && slices.Equal(a.APIGroups, rule.APIGroups) &&
+				slices.Equal(a.Resources, rule.Resources) && slices.Equal(a.ResourceNames, rule.ResourceNames)
+		})
+	})
 }
 
 // createOrUpdate writes an object, whether it exists or not.

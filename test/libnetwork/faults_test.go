@@ -184,27 +184,6 @@ var _ = Describe("a restart of the controller", func() {
 		m.expectClean()
 	})
 
-	It("keeps addresses that endpoints own, although Docker does not request them again", func() {
-		m := begin(pooled, sweeping)
-		m.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})
-		_, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
-		_, other := m.container(engine.Endpoint{Network: "net", Name: "other"})
-		before, allocations := one.onlyInterface(), m.allocations()
-		m.active = []string{one.id, other.id}
-		m.kill()
-		m.Process.Kill()
-		m.start()
-		m.startController()
-		time.Sleep(afterSweeps)
-		Expect(m.allocations()).To(Equal(allocations), "the ledger after the restart")
-		Expect(one.onlyInterface()).To(Equal(before), "the container after the restart")
-		one.expectReach(other, other.onlyInterface().Addresses[0])
-		m.ledger("verify")
-		m.deleteContainers("net", "one", "other")
-		m.deleteNetworks("net")
-		m.expectClean()
-	})
-
 	It("removes containers that it had not stored", func() {
 		m := begin(pooled, longSweeping)
 		m.network(fromPool("net", "acme.com/overlay"))

@@ -166,22 +166,11 @@ var _ = Describe("the IPAM driver", func() {
 		m.expectClean()
 	})
 
-	It("leaves addresses to the network driver with the IPAM driver null", func() {
+	It("is required by a profile with pools", func() {
 		m := begin(pooled, "")
-		m.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})
-		created, one := m.container(engine.Endpoint{Network: "net", Name: "one"})
-		_, other := m.container(engine.Endpoint{Network: "net", Name: "other"})
-		got := one.onlyInterface()
-		Expect(created.MAC).To(HavePrefix("0a:58:"), "the MAC address that Docker reports")
-		Expect(got).To(Equal(view{"eth0", got.MAC, 1450, []string{"10.64.0.2/24", "fd00:64::2/64"}, overlayRoutes}))
-		for _, address := range other.onlyInterface().Addresses {
-			one.expectReach(other, address)
-		}
-		Expect(m.allocations()).To(HaveExactElements(HavePrefix("docker/endpoint/"), HavePrefix("docker/endpoint/")),
-			"the ledger")
-		m.deleteContainers("net", "one", "other")
-		m.expectNoAllocations()
-		m.deleteNetworks("net")
+		_, err := m.NewNetwork(engine.Network{Name: "net", Driver: "graft", IPAM: "null",
+			Options: map[string]string{"profile": "acme.com/overlay"}})
+		expectRefused("a network without subnets", err, "use --ipam-driver graft")
 		m.expectClean()
 	})
 })

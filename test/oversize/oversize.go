@@ -100,7 +100,7 @@ func (w *writer) value(of kind, depth int) string {
 	}
 	form := forms[of][w.r.IntN(len(forms[of]))]
 	if strings.Contains(form, "(p, ") || strings.Contains(form, "v, ") {
-		depth = 1 // nested loops would be rejected because of their estimated cost
+		depth = 1 // more than two nested loops would be rejected
 	}
 	for _, hole := range []struct {
 		mark string
@@ -131,9 +131,6 @@ var forms = map[kind][]string{
 		`LIST.max()`, `LIST.min()`,
 		`TEXT.find("[a-z]+")`, `string(TEXT.matches(TEXT))`, `string(isQuantity(TEXT))`, `string("1.0.0".satisfies(TEXT))`,
 		`string(lists.range(1000).map(p, semver("1.0.0-" + TEXT)).size())`,
-		`string(lists.range(1000).map(p, url("/%41" + TEXT)).size())`,
-		`url("/" + TEXT).getEscapedPath()`, `url("http://" + TEXT).getHost()`, `url("http://" + TEXT).getHostname()`,
-		`url("http://a:" + TEXT).getPort()`, `url(TEXT).getScheme()`, `toJSON(url("/?" + TEXT).getQuery())`,
 	},
 	lists: {
 		`TEXT.split(",")`, `TEXT.split("")`, `(LIST + LIST)`, `LIST.map(p, p + "=" + TEXT)`, `LIST.map(p, LIST.join(p))`,

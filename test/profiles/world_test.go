@@ -110,7 +110,7 @@ func (c *testCase) facts(t *testing.T, provider, version string) facts.Source {
 		shoot = merged(t, shoot, fmt.Appendf(nil, `{"spec": {"kubernetes": {"version": %q}}}`, c.Legacy.Kubernetes))
 	}
 	profile := merged(t, cluster.Spec.CloudProfile.Raw, c.CloudProfile)
-	found, err := facts.FromClusterObjects(o.Namespace, profile, cluster.Spec.Seed.Raw, shoot)
+	found, err := facts.FromParts(o.Namespace, facts.CloudProfile(profile), facts.Seed(cluster.Spec.Seed.Raw), shoot)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,13 +28,6 @@ app.kubernetes.io/name: {{ include "graft.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* Checks of combined values, in addition to the schema. */ -}}
-{{- define "graft.check" -}}
-{{- if and .Values.config.drift.enabled (not .Values.drift.objects) }}
-{{- fail "config.drift.enabled needs drift.objects: `graft drift --rbac` prints the objects with rules" }}
-{{- end }}
-{{- end }}
-
 {{- /* The images of profiles as a list; the value may be a text. */ -}}
 {{- define "graft.profileImages" -}}
 {{- if kindIs "string" .Values.profileImages }}

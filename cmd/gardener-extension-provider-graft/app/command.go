@@ -35,7 +35,7 @@ func NewCommand(version string) *cobra.Command {
 		Long: `Serve Gardener's control-plane webhooks from profiles.
 
 It runs in a seed cluster and mutates the control planes of shoots as ProviderProfiles say.
-With a kubeconfig and --webhook-config-mode=url it runs outside of the cluster.`,
+With a kubeconfig, --webhook-config-mode=url and an existing --webhook-config-namespace it runs outside of the cluster.`,
 	}, version, func(c *cobra.Command) error {
 		options, err := flags.Complete(c.Flags())
 		if err != nil {

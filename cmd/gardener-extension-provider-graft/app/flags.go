@@ -38,10 +38,9 @@ type Flags struct {
 	kubernetesVersions string
 	profiles           []string
 
-	webhookMode, webhookURL, webhookNamespace, webhookOwner string
-	webhookHost, webhookCertDir                             string
-	webhookPort, webhookServicePort                         int32
-	clientCA                                                string
+	webhookMode, webhookURL, webhookNamespace, webhookHost string
+	webhookPort, webhookServicePort                        int32
+	clientCA                                               string
 
 	leaderElection                            bool
 	leaderElectionID, leaderElectionNamespace string
@@ -74,12 +73,13 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 
 	set.StringVar(&f.webhookMode, "webhook-config-mode", f.webhookMode, "how the kube-apiserver calls: service (in the cluster) or url (outside)")
 	set.StringVar(&f.webhookURL, "webhook-config-url", "", "host:port for calls of kube-apiserver in mode url")
-	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace, for Secrets and ConfigMaps (default: static certificates)")
-	set.StringVar(&f.webhookOwner, "webhook-config-owner-namespace", "", "namespace that owns the registration (default: --webhook-config-namespace)")
+	set.StringVar(&f.webhookNamespace, "webhook-config-namespace", f.webhookNamespace, "the program's namespace, for Secrets and ConfigMaps")
 	set.Int32Var(&f.webhookServicePort, "webhook-config-service-port", f.webhookServicePort, "port of the Service in mode service")
 	set.StringVar(&f.webhookHost, "webhook-config-server-host", "", "address of the webhook server (default: all addresses)")
 	set.Int32Var(&f.webhookPort, "webhook-config-server-port", 0, "port of the webhook server (default 10250)")
-	set.StringVar(&f.webhookCertDir, "webhook-config-cert-dir", "", "folder for the server certificate (default: a temporary one)")
+	// Charts of Gardener's extensions give this flag.
+	set.String("webhook-config-cert-dir", "", "folder for the server certificate")
+	_ = set.MarkDeprecated("webhook-config-cert-dir", "certificates stay in memory and in Secrets")
 
 	set.StringVar(&f.clientCA, "client-ca", "", "file with the CAs for client certificates; default: client certificates are not requested")
 
@@ -128,9 +128,7 @@ func (f *Flags) Complete(set *pflag.FlagSet) (*installation.Installation, error)
 		Config: config, Kubeconfig: f.kubeconfig, Master: f.master,
 		GardenerVersion: f.gardenerVersion, Generation: generation, Kubernetes: kubernetes,
 		Certificates: certificates, Endpoint: f.endpoint(certificates, config),
-		OwnerNamespace: cmp.Or(f.webhookOwner, f.webhookNamespace),
-		WebhookHost:    f.webhookHost, CertDir: f.webhookCertDir,
-		ClientCA: clientCA, ManagedResource: managedResource(f.webhookNamespace),
+		WebhookHost: f.webhookHost, ClientCA: clientCA, ManagedResource: managedResource(f.webhookNamespace),
 		HeartbeatNamespace: f.heartbeatNamespace, HeartbeatSeconds: f.heartbeatSeconds,
 	}, nil
 }
@@ -145,7 +143,7 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfigu
 		"health-bind-address":        func() { c.Server.HealthBindAddress = f.healthAddress },
 	})
 	c.LeaderElection.ResourceNamespace = cmp.Or(f.leaderElectionNamespace, c.LeaderElection.ResourceNamespace, f.webhookNamespace)
-	if c.LeaderElection.ResourceName == leaseName && c.LeaderElection.ResourceNamespace != f.webhookNamespace && f.webhookNamespace != "" {
+	if c.LeaderElection.ResourceName == leaseName && c.LeaderElection.ResourceNamespace != f.webhookNamespace {
 		// Two installations may use one namespace for Leases; each elects its own leader.
 		c.LeaderElection.ResourceName += "." + f.webhookNamespace
 	}
@@ -159,9 +157,7 @@ func (f *Flags) validate(c *configv1alpha1.ControllerConfiguration) error {
 	_, _, err := net.SplitHostPort(f.webhookURL)
 	add(f.webhookMode != webhook.ModeService && f.webhookMode != webhook.ModeURL, "--webhook-config-mode must be service or url, is %q", f.webhookMode)
 	add(f.webhookMode == webhook.ModeURL && err != nil, "--webhook-config-url must be host:port in the mode url")
-	add(f.webhookMode == webhook.ModeService && f.webhookNamespace == "", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed in the mode service")
-	add(c.Profiles.ConfigMaps.Enabled && f.webhookNamespace == "", "profiles.configMaps needs --webhook-config-namespace")
-	add(*c.LeaderElection.Enabled && c.LeaderElection.ResourceNamespace == "", "--leader-election-namespace is needed, or --leader-election=false")
+	add(f.webhookNamespace == "", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed")
 	add(len(c.Profiles.Paths) == 0 && !c.Profiles.ConfigMaps.Enabled, "no profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration")
 	add(c.Server.WebhookPort < 1 || c.Server.WebhookPort > 65535, "--webhook-config-server-port must be 1 to 65535")
 	add(f.webhookServicePort < 1 || f.webhookServicePort > 65535, "--webhook-config-service-port must be 1 to 65535")

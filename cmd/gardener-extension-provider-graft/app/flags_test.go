@@ -41,18 +41,17 @@ func TestCompleteInCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	type summary struct {
-		Name, Mode, Namespace, Server, Owner, Lease string
-		Port, ServicePort                           int32
-		Generation                                  contract.Generation
+		Name, Mode, Namespace, Server, Lease string
+		Port, ServicePort                    int32
+		Generation                           contract.Generation
 	}
 	got := summary{
-		o.Endpoint.Name, o.Endpoint.Mode, o.Endpoint.Namespace, o.Endpoint.ServerName(), o.OwnerNamespace,
+		o.Endpoint.Name, o.Endpoint.Mode, o.Endpoint.Namespace, o.Endpoint.ServerName(),
 		o.Config.LeaderElection.ResourceNamespace, o.Config.Server.WebhookPort, o.Endpoint.ServicePort, o.Generation,
 	}
 	want := summary{
 		"gardener-extension-provider-graft.extension-provider-graft-abcde", "service", "extension-provider-graft-abcde",
-		"gardener-extension-provider-graft.extension-provider-graft-abcde.svc", "extension-provider-graft-abcde",
-		"extension-provider-graft-abcde", 10250, 443, contract.Today,
+		"gardener-extension-provider-graft.extension-provider-graft-abcde.svc", "extension-provider-graft-abcde", 10250, 443, contract.Today,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -71,7 +70,7 @@ profiles: {paths: [one]}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o, err := complete(t, "--config="+file, "--webhook-config-mode=url", "--webhook-config-url=10.0.0.1:9443", "--leader-election=false",
+	o, err := complete(t, "--config="+file, "--webhook-config-mode=url", "--webhook-config-url=10.0.0.1:9443", "--webhook-config-namespace=n", "--leader-election=false", "--webhook-config-cert-dir=/certificates",
 		"--webhook-config-server-port=9443", "--metrics-bind-address=0", "--profile=two", "--profile=three", "--gardener-version=v1.50.0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +84,7 @@ profiles: {paths: [one]}
 	if diff := cmp.Diff([]string{"one", "two", "three"}, o.Config.Profiles.Paths); diff != "" {
 		t.Error(diff)
 	}
-	if o.Generation != contract.Labelled || o.OwnerNamespace != "" || o.Endpoint.ServerName() != "10.0.0.1" {
+	if o.Generation != contract.Labelled || o.Endpoint.ServerName() != "10.0.0.1" {
 		t.Errorf("the options are %+v", o)
 	}
 }
@@ -107,7 +106,7 @@ func TestCompleteWrong(t *testing.T) {
 		arguments string
 		want      string
 	}{
-		"names all missing flags":                  {"", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed in the mode service\n--leader-election-namespace is needed, or --leader-election=false\nno profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration"},
+		"names all missing flags":                  {"", "--webhook-config-namespace (or WEBHOOK_CONFIG_NAMESPACE) is needed\nno profiles: give --profile, or profiles.paths or profiles.configMaps in the configuration"},
 		"an unknown mode":                          {"--profile=a --webhook-config-namespace=n --webhook-config-mode=url-service", `--webhook-config-mode must be service or url, is "url-service"`},
 		"no port in URL":                           {"--profile=a --webhook-config-namespace=n --webhook-config-mode=url --webhook-config-url=host", "--webhook-config-url must be host:port in the mode url"},
 		"a port above 65535":                       {"--profile=a --webhook-config-namespace=n --webhook-config-server-port=70000", "--webhook-config-server-port must be 1 to 65535"},

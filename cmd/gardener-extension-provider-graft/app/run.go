@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,20 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/leader"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/tracing"
 )
-
-// makeCertDir creates a temporary folder for the serving certificate if none is configured. It returns a function that
-// removes it.
-func makeCertDir(o *installation.Installation) (remove func(), err error) {
-	if o.CertDir != "" {
-		return func() {}, nil
-	}
-	if o.CertDir, err = os.MkdirTemp("", Name+"-"); err != nil {
-		return nil, fmt.Errorf("making a folder for the certificate: %w", err)
-	}
-	return func() { _ = os.RemoveAll(o.CertDir) }, nil
-}
 
 // Run serves until the context ends, and then completes requests in flight. It fails if it cannot start, a server
 // fails, or the leadership is lost.
@@ -47,11 +33,6 @@ func Run(ctx context.Context, version string, o *installation.Installation) erro
 	}
 	logf.SetLogger(log)
 	klog.SetLogger(log)
-	removeCertificates, err := makeCertDir(o)
-	if err != nil {
-		return err
-	}
-	defer removeCertificates()
 	config, err := o.RESTConfig(version)
 	if err != nil {
 		return err
@@ -69,13 +50,8 @@ func Run(ctx context.Context, version string, o *installation.Installation) erro
 	if err != nil {
 		return err
 	}
-	tracer, flush, err := tracing.New(ctx, Name, version, log.WithName("tracing"))
-	if err != nil {
-		return err
-	}
-	defer flush()
 	draining := &atomic.Bool{}
-	registrar, err := o.AddTo(ctx, leading, draining, tracer)
+	registrar, err := o.AddTo(ctx, leading, draining)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -189,16 +188,6 @@ func between(what string, least, most int) cobra.PositionalArgs {
 		}
 		return fmt.Errorf("give %s: %s; see `%s --help`", what, strings.TrimSuffix(command.UseLine(), " [flags]"), command.CommandPath())
 	}
-}
-
-// writeJSON writes a value as indented JSON.
-func (s *Streams) writeJSON(value any) error {
-	encoder := json.NewEncoder(s.Out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("writing JSON: %w", err)
-	}
-	return nil
 }
 
 // writeYAML writes objects as YAML documents.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
 
@@ -55,7 +56,7 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
   # fix ten objects, one every five seconds
   graft drift --touch --yes --rate 0.2 --limit 10 --kubeconfig seed.yaml  # exit 2
 
-  # permissions for the same search by the extension, as values of its chart
+  # permissions for a CronJob with the extension's ServiceAccount, as rules of a ClusterRole
   graft drift --rbac -p example/profiles/openstack/profile.yaml`,
 		Args: atMost("no argument", 0),
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
@@ -71,7 +72,7 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: confirm it")
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects per second, at most 50")
 	set.IntVar(&o.limit, "limit", 0, "with --touch: maximum number of objects; 0 means all")
-	set.BoolVar(&o.rbac, "rbac", false, "only print the required permissions as values of the chart (default profile: profile.yaml)")
+	set.BoolVar(&o.rbac, "rbac", false, "only print the permissions for objects with rules, as rules of a ClusterRole (default profile: profile.yaml)")
 	choices(command, "output", "text", "json")
 	return command
 }
@@ -192,19 +193,19 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	return nil
 }
 
-// writePermissions shows values of the chart.
+// writePermissions shows the rules of a ClusterRole.
 func (o *driftOptions) writePermissions(s *Streams) error {
 	profiles, err := o.profiles.load()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(s.Out, "drift:\n  objects:")
+	fmt.Fprintln(s.Out, "rules:")
 	for _, p := range drift.Permissions(profiles.Program.Registrations()) {
-		names := ""
+		verbs := "verbs: [list]"
 		if len(p.Names) > 0 {
-			names = ", names: [" + strings.Join(p.Names, ", ") + "]"
+			verbs = "resourceNames: [" + strings.Join(p.Names, ", ") + "], verbs: [get]"
 		}
-		fmt.Fprintf(s.Out, "  - {group: %q, resource: %s%s}\n", p.Group, p.Resource, names)
+		fmt.Fprintf(s.Out, "- {apiGroups: [%q], resources: [%s], %s}\n", p.Group, p.Resource, verbs)
 	}
 	return nil
 }
@@ -245,7 +246,7 @@ func (r *driftResult) drifted() []*driftFinding {
 
 func (r *driftResult) write(s *Streams, form string) error {
 	if form == "json" {
-		return s.writeJSON(r)
+		return render.WriteJSON(s.Out, r)
 	}
 	_, err := fmt.Fprint(s.Out, r.table()+r.words())
 	return err

@@ -101,7 +101,7 @@ func TestDriftFindsProfiles(t *testing.T) {
 	}
 }
 
-// TestDriftPermissions checks that the chart values name exactly the objects with rules.
+// TestDriftPermissions checks that the rules name exactly the objects with rules.
 func TestDriftPermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "profile.yaml")
 	const text = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -117,10 +117,9 @@ controlplane:
 	}
 	var out, errors bytes.Buffer
 	status := Main("test", []string{"drift", "--rbac", "-p", path}, &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
-	const want = `drift:
-  objects:
-  - {group: "apps", resource: deployments, names: [kube-apiserver]}
-  - {group: "extensions.gardener.cloud", resource: operatingsystemconfigs}
+	const want = `rules:
+- {apiGroups: ["apps"], resources: [deployments], resourceNames: [kube-apiserver], verbs: [get]}
+- {apiGroups: ["extensions.gardener.cloud"], resources: [operatingsystemconfigs], verbs: [list]}
 `
 	if status != 0 || out.String() != want {
 		t.Errorf("status %d: %s\n%s", status, out.String(), errors.String())

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
@@ -108,7 +109,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 			return err
 		}
 		if o.output == "json" {
-			err = s.writeJSON(object)
+			err = render.WriteJSON(s.Out, object)
 		} else {
 			err = object.Write(s.Out, explain.Style(s.style()))
 		}
@@ -154,7 +155,7 @@ func (o *explainOptions) static(s *Streams, words []string) error {
 		return err
 	}
 	if o.output == "json" {
-		return s.writeJSON(page)
+		return render.WriteJSON(s.Out, page)
 	}
 	return page.Write(s.Out)
 }

@@ -129,26 +129,22 @@ and version. A rule that Lua cannot express is an error with its position; nothi
 			if err != nil {
 				return err
 			}
-			documents, err := o.read()
+			profiles, err := o.load()
 			if err != nil {
 				return err
 			}
-			all, findings := lua.Translate(documents, options)
+			all, findings := lua.Translate(profiles.documents, options)
 			if err := findings.Errors().Err(); err != nil {
 				return err
 			}
 			for _, warning := range findings {
 				fmt.Fprintln(s.Err, warning.Error())
 			}
-			for i, one := range all {
-				if i > 0 {
-					fmt.Fprintln(s.Out, "---")
-				}
-				if err := writeYAML(s.Out, one); err != nil {
-					return err
-				}
+			var objects []any
+			for _, one := range all {
+				objects = append(objects, one)
 			}
-			return nil
+			return writeYAML(s.Out, objects...)
 		},
 	}
 	o.addTo(command)

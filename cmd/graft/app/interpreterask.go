@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
 // interpretOptions are the flags of graft interpret.
@@ -112,7 +113,7 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 		results = append(results, result)
 	}
 	if o.format == "json" {
-		err = s.writeJSON(interpret.DocumentOf(results))
+		err = render.WriteJSON(s.Out, interpret.DocumentOf(results))
 	} else {
 		err = interpret.Write(s.Out, s.style(), results)
 	}
@@ -213,15 +214,6 @@ func (f *interpreterFlags) load() (*interpreters, error) {
 		}
 		return &interpreters{documents, program}, nil
 	})
-}
-
-// read reads the profiles.
-func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
-	files, err := folder.ReadNamed(f.paths...)
-	if err != nil {
-		return nil, err
-	}
-	return profile.Guard(files, f.decode)
 }
 
 // decode decodes profiles, and adds those of Gardener.

@@ -26,6 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
 func newLedgerCommand(s *Streams) *cobra.Command {
@@ -259,7 +260,7 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 				case err != nil:
 					return err
 				case output == "json":
-					err = s.writeJSON(report)
+					err = render.WriteJSON(s.Out, report)
 				default:
 					writeReport(s, report)
 				}

@@ -50,7 +50,7 @@ func TestUsability(t *testing.T) {
 		{"today's Gardener is tried where it is named", "lint wrong.yaml", 1, `gardener: "today" is not a version constraint`, ""},
 		{"packing profiles of one file name", "pack a/profile.yaml b/profile.yaml --output-file both.tar", 0, "sha256:", "packed 2 files"},
 		{"packing a folder", "pack a --output-file a.tar", 0, "sha256:", "packed 2 files"},
-		{"drift --rbac with the default profile", "drift --rbac", 0, "drift", ""},
+		{"drift --rbac with the default profile", "drift --rbac", 0, "rules", ""},
 		{"a control plane without a profile", "render --without-profile manifests.yaml", 0, "--v=2", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

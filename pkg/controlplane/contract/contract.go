@@ -39,11 +39,7 @@ func GenerationOf(version string) (Generation, error) {
 	if err != nil {
 		return Today, fmt.Errorf("reading the Gardener version %q: %w", version, err)
 	}
-	core, err := parsed.SetPrerelease("")
-	if err != nil {
-		return Today, fmt.Errorf("reading the Gardener version %q: %w", version, err)
-	}
-	if core.LessThan(firstUnlabelled) {
+	if semver.New(parsed.Major(), parsed.Minor(), parsed.Patch(), "", "").LessThan(firstUnlabelled) {
 		return Labelled, nil
 	}
 	return Today, nil

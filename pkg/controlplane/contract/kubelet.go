@@ -38,15 +38,19 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if kubeletFileOf(before) != nil && kubeletFileOf(after) == nil {
 		return broken(kubeletFile, "the file is missing")
 	}
-	then, now, twice := nodeFiles(before, after)
+	now, twice := listFiles(after)
 	if twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
-	is, err := readKubelet(o, now)
+	then, twiceBefore := listFiles(before)
+	if twiceBefore == "" { // One of several files with one path can be unchanged and still take the place of another.
+		markUnchanged(then, now)
+	}
+	is, err := readKubelet(now)
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	was, err := readKubelet(o, then)
+	was, err := readKubelet(then)
 	if err != nil {
 		// An unreadable command line cannot have been edited.
 		return nil //nolint:nilerr // only the result is checked
@@ -69,8 +73,13 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if file, ok := firstDifference(old, set); ok && !exempt(KubeletVariables) {
 		return broken(kubeletFlags, "%s sets a variable of the kubelet's command line; edit the flags in the unit instead", file)
 	}
+	return checkKubeletFlags(was.command.Differences(&is.command.FlagList), exempt)
+}
+
+// checkKubeletFlags finds a reserved flag among those that have other values than before.
+func checkKubeletFlags(changed []string, exempt Exemption) error {
 	kubelet, _ := target.Lookup("kubelet")
-	return checkFlags(kubelet, was.command.Differences(&is.command.FlagList), false, exempt)
+	return checkFlags(kubelet, changed, false, exempt)
 }
 
 // KubeletVariables stands for the variables in the kubelet's command line where an Exemption expects a flag.
@@ -109,23 +118,15 @@ type nodeFile struct {
 // compare compares the path of a file with another path.
 func (f nodeFile) compare(other string) int { return strings.Compare(f.path, other) }
 
-// nodeFiles returns the files before and after the edits, sorted by their paths; of several files with one path the
-// last one. It also returns a path of several files after the edits, or "".
-func nodeFiles(before, after *document.Node) (was, is []nodeFile, twice string) {
-	was, twiceBefore := listFiles(before)
-	is, twice = listFiles(after)
-	if twiceBefore != "" {
-		// One of several files with one path can be unchanged and still take the place of another.
-		return was, is, twice
-	}
+// markUnchanged marks the files that are the same before and after the edits.
+func markUnchanged(was, is []nodeFile) {
 	for i := range is {
 		file := &is[i]
 		j, ok := slices.BinarySearchFunc(was, file.path, nodeFile.compare)
-		if ok && !file.content.Edited() && equalBytes(was[j].content, file.content) {
+		if ok && unedited(was[j].content, file.content) {
 			file.unchanged, was[j].unchanged = true, true
 		}
 	}
-	return was, is, twice
 }
 
 // listFiles returns the files of one state of an object, sorted by their paths; of several files with one path the last
@@ -180,17 +181,15 @@ const kubeletPath = unitDirectory + "/" + target.KubeletUnit
 
 // readKubelet reads the parts of the service. It fails if one of them is not known or not valid, or if the unit has not
 // exactly one command.
-func readKubelet(o *target.Object, files []nodeFile) (*kubeletService, error) {
+func readKubelet(files []nodeFile) (*kubeletService, error) {
 	i, ok := slices.BinarySearchFunc(files, kubeletPath, nodeFile.compare)
-	var (
-		service *systemd.Service
-		err     error
-	)
+	content := laterUnit
 	if ok && files[i].content != nil {
-		service, err = o.KubeletService(files[i].content)
-	} else {
-		service, err = systemd.ParseService(laterUnit)
+		if content, ok = target.ContentText(files[i].content); !ok {
+			return nil, fmt.Errorf("%s: the content is not known", kubeletPath)
+		}
 	}
+	service, err := systemd.ParseService(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", kubeletPath, err)
 	}

@@ -148,6 +148,14 @@ func TestProtectKubelet(t *testing.T) {
 	} {
 		t.Run("before the kubelet/"+test.name, func(t *testing.T) { holdKubelet(t, nil, test) })
 	}
+	extended := []string{`{"name":"kubelet.service","content":` + strconv.Quote(kubeletUnit) + `,"dropIns":[` + dropIn("Environment=KUBELET_EXTRA_ARGS=--v=4") + `]}`}
+	for _, test := range []kubeletCase{
+		{"removed drop-in with a variable", set("/spec/units/0", "dropIns", "[]"), flags},
+		{"rejects a change of a reserved flag", content("--config=/c", "--config=/d"), flags},
+		{"allows another flag", content("--v=2", "--v=3"), ""},
+	} {
+		t.Run("with a drop-in/"+test.name, func(t *testing.T) { holdKubelet(t, extended, test) })
+	}
 	aliased := []string{`{"name":"kubelet.service","content":` + strconv.Quote(kubeletUnit+"[Install]\nAlias=x.service\n") + `}`}
 	t.Run("drop-in of an alias", func(t *testing.T) {
 		holdKubelet(t, aliased, kubeletCase{edit: appendTo("/spec/files", systemd("x.service.d/x.conf", "ExecStart=")), want: unit})
@@ -175,6 +183,37 @@ func TestProtectKubelet(t *testing.T) {
 	} {
 		t.Run("units with one name/"+test.name, func(t *testing.T) { holdKubelet(t, twice, test) })
 	}
+	configured := []string{`{"name":"kubelet.service","content":` +
+		strconv.Quote(strings.Replace(kubeletUnit, "/var/lib/kubelet/extra_args", "/etc/default/kubelet", 1)) + `}`}
+	specifier := []string{`{"name":"kubelet.service","content":` +
+		strconv.Quote(strings.Replace(kubeletUnit, "/var/lib/kubelet/extra_args", "/etc/default/%p", 1)) + `}`}
+	moreFlags := func(unit string) func(*document.Node) error {
+		return set("/spec/units/0", "content", strconv.Quote(strings.Replace(unit, "/opt/bin/kubelet ", "/opt/bin/kubelet --v=7 ", 1)))
+	}
+	outside := append(slices.Clone(kubelet), `{"name":"a.service","dropIns":[{"name":"../b.service","content":"[Unit]\n"}]}`,
+		`{"name":"b.service","content":"[Unit]\n"}`)
+	program := []string{`{"name":"kubelet.service","content":"[Service]\nExecStart=/var/lib/kubelet/config/kubelet --v=2\n"}`}
+	configuration := func(text string) func(*document.Node) error {
+		return set("/spec/files/1", "content", fmt.Sprintf(`{"inline":{"data":%q}}`, text))
+	}
+	for name, test := range map[string]struct {
+		units []string
+		kubeletCase
+	}{
+		"allows another configuration":                        {kubelet, kubeletCase{edit: configuration("KUBELET_EXTRA_ARGS=--config=/d")}},
+		"configuration with the name of the environment file": {configured, kubeletCase{edit: configuration("KUBELET_EXTRA_ARGS=--config=/d"), want: flags}},
+		"allows a configuration without variables":            {configured, kubeletCase{edit: configuration("y")}},
+		"allows a flag": {kubelet, kubeletCase{edit: moreFlags(kubeletUnit)}},
+		"flag in a unit that may be an environment file": {specifier, kubeletCase{edit: moreFlags(
+			strings.Replace(kubeletUnit, "/var/lib/kubelet/extra_args", "/etc/default/%p", 1)), want: flags}},
+		"drop-in at the path of another unit":                    {outside, kubeletCase{edit: moreFlags(kubeletUnit), want: parts}},
+		"configuration with the path of the program":             {program, kubeletCase{edit: configuration("y"), want: unit}},
+		"allows another name of a file that is no part":          {kubelet, kubeletCase{edit: set("/spec/files/1", "path", `"/etc/x"`), want: "kubelet/configuration"}},
+		"drop-in instead of the program":                         {kubelet, kubeletCase{edit: set("/spec/files/0", "path", `"/etc/systemd/system/kubelet.service.d/x.conf"`), want: unit}},
+		"allows the name of the unit for a unit without content": {kubelet, kubeletCase{edit: appendTo("/spec/units", `{"name":"x.service"}`)}},
+	} {
+		t.Run("configuration/"+name, func(t *testing.T) { holdKubelet(t, test.units, test.kubeletCase) })
+	}
 	for file, want := range map[string]bool{
 		"/etc/systemd/system/kubelet.service.d/x.conf": true, "/etc/environment": true, "/var/lib/kubelet/extra_args": true, "/etc/x": false,
 	} {
@@ -184,22 +223,28 @@ func TestProtectKubelet(t *testing.T) {
 	}
 }
 
-// holdKubelet compares the contract check's error for an edit of an OperatingSystemConfig with some units.
+// holdKubelet compares the contract check's error for an edit of an OperatingSystemConfig with some units. It checks
+// twice, because the difference between two contents of the unit is remembered, and without the quick comparison.
 func holdKubelet(t *testing.T, units []string, test kubeletCase) {
 	t.Helper()
-	parsed, err := document.Parse([]byte(`{"metadata":{"name":"x"},"spec":{"units":[` + strings.Join(units, ",") + `],"files":[
-		{"path":"/opt/bin/kubelet","content":{"imageRef":{"image":"x"}}},
-		{"path":"/var/lib/kubelet/config/kubelet","content":{"inline":{"data":"x"}}}]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, _ := target.Lookup("node")
-	if err := test.edit(parsed.Root()); err != nil {
-		t.Fatal(err)
-	}
-	err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false })
-	if (test.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || !errors.Is(err, contract.ErrBroken)) {
-		t.Errorf("the error is %v, want one with %q", err, test.want)
+	none := func(string) bool { return false }
+	protect := func(o *target.Object) error { return contract.Protect(o, contract.Today, none) }
+	complete := func(o *target.Object) error { return contract.ProtectKubelet(o, none) }
+	for _, check := range []func(*target.Object) error{protect, protect, complete} {
+		parsed, err := document.Parse([]byte(`{"metadata":{"name":"x"},"spec":{"units":[` + strings.Join(units, ",") + `],"files":[
+			{"path":"/opt/bin/kubelet","content":{"imageRef":{"image":"x"}}},
+			{"path":"/var/lib/kubelet/config/kubelet","content":{"inline":{"data":"x"}}}]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _ := target.Lookup("node")
+		if err := test.edit(parsed.Root()); err != nil {
+			t.Fatal(err)
+		}
+		err = check(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed})
+		if (test.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || !errors.Is(err, contract.ErrBroken)) {
+			t.Errorf("the error is %v, want one with %q", err, test.want)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 		return err
 	}
 	if o.Form.Kind == "OperatingSystemConfig" {
-		return protectKubelet(o, exempt)
+		return protectNode(o, exempt)
 	}
 	if !o.Form.Has(target.PodTemplate) {
 		return nil

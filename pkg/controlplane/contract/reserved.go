@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // reservation is a clause that reserves flags of a component for Gardener. A name that ends in * is a prefix.
@@ -161,7 +162,7 @@ var reservedParts = []struct {
 // ReservedPart returns the clause that reserves a field of a target's own object for Gardener, given its path.
 func ReservedPart(t *target.Target, path string) (Clause, bool) {
 	for _, r := range reservedParts {
-		within := func(field string) bool { return inside(path, field) }
+		within := func(field string) bool { return source.Within(path, field) }
 		if t.Container != "" && (r.component == "" || r.component == t.Component) && within(r.field) && !slices.ContainsFunc(r.without, within) {
 			return r.clause, true
 		}
@@ -172,14 +173,8 @@ func ReservedPart(t *target.Target, path string) (Clause, bool) {
 // ReservedField returns the clause that forbids a field, given its path: members separated by dots.
 func ReservedField(path string) (Clause, bool) {
 	return fields, slices.ContainsFunc(reservedFields, func(reserved string) bool {
-		return inside(path, reserved) || inside(reserved, path)
+		return source.Within(path, reserved) || source.Within(reserved, path)
 	})
-}
-
-// inside reports whether a path equals or extends another one.
-func inside(path, outer string) bool {
-	rest, ok := strings.CutPrefix(path, outer)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // ServiceLocked returns the clause that forbids changes of a Service: always for current Gardener versions; in the labelled

@@ -7,7 +7,6 @@ package drift
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -19,8 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// API is the API server, which can only be read and touched. Errors of its answers are *apierrors.StatusError. The error
-// of an answer that exceeds the size limit wraps ErrTooLarge.
+// API is the API server, which can only be read and touched. Errors of its answers are *apierrors.StatusError.
 type API interface {
 	// Read returns the answer for a path, relative to the address of kube-apiserver.
 	Read(ctx context.Context, path string, query url.Values) ([]byte, error)
@@ -33,9 +31,6 @@ type API interface {
 func TouchRequest(client rest.Interface, path string) *rest.Request {
 	return client.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", "graft-drift").Body([]byte("{}"))
 }
-
-// ErrTooLarge means that an answer exceeds the size limit.
-var ErrTooLarge = errors.New("the answer of the API server is too large")
 
 // Path returns the path of objects of a form in a namespace, or of one of them. The namespace is empty for
 // cluster-scoped objects.
@@ -54,8 +49,7 @@ func Path(f target.Form, namespace, name string) string {
 	return path
 }
 
-// The numbers of objects in a page, which are halved if a response is too large: an OperatingSystemConfig may have half
-// a megabyte, a Namespace has about a kilobyte.
+// The numbers of objects in a page: an OperatingSystemConfig may have half a megabyte, a Namespace has about a kilobyte.
 const (
 	objectPage    = 25
 	namespacePage = 500
@@ -88,11 +82,6 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 	}
 	for range mostPages {
 		raw, err := api.Read(ctx, path, query)
-		if errors.Is(err, ErrTooLarge) && limit > 1 {
-			limit /= 2
-			query.Set("limit", strconv.Itoa(limit))
-			continue
-		}
 		if err != nil {
 			return err
 		}
@@ -116,9 +105,4 @@ func pages(ctx context.Context, api API, path, labels string, limit int, each fu
 		query.Set("continue", page.Metadata.Continue)
 	}
 	return fmt.Errorf("reading the list %s: %w", path, errEndless)
-}
-
-// Get reads one object of a form. The namespace is empty for cluster-scoped objects.
-func Get(ctx context.Context, api API, f target.Form, namespace, name string) ([]byte, error) {
-	return api.Read(ctx, Path(f, namespace, name), nil)
 }

@@ -2,6 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package drift finds objects of control planes that differ from the result of the profiles: those admitted while the
+// webhook was unavailable, not installed, or running other profiles, and those with values of removed rules. It
+// computes the webhook's response to an update without changes; if this is a patch, the object has drifted. On request
+// it touches such objects, one at a time at a limited rate, so that the webhook mutates them.
+//
+// It reads page by page, keeps no objects, and writes only touches, which change nothing themselves. Start reading at
+// Finder.Find and Toucher.Touch.
 package drift
 
 import (
@@ -15,7 +22,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,19 +41,6 @@ type Engine interface {
 	Profiles() []mutation.ProfileVersion
 	// Admit mutates one object; its error is a *mutation.Failure.
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
-}
-
-// TimeLimited limits the time of an engine for each object, including lookups, to Timeout.
-type TimeLimited struct {
-	Engine
-	Timeout time.Duration
-}
-
-// Admit calls the engine with the timeout. It fails as the engine does, or when the timeout has passed.
-func (t TimeLimited) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
-	ctx, end := context.WithTimeout(ctx, t.Timeout)
-	defer end()
-	return t.Engine.Admit(ctx, r)
 }
 
 // Finder looks for objects that have drifted.
@@ -97,20 +90,20 @@ func (s Summary) Drifted() int {
 type search struct {
 	*Finder
 	registrations []mutation.Registration
-	// known are the versions of the profiles.
-	known []string
 
 	// mutex guards the following fields; each is called under it.
 	mutex   sync.Mutex
 	summary Summary
 	done    int
 	each    func(Finding) error
+	// stopped is the error of each.
+	stopped error
 }
 
 // Find calls each for every finding, one at a time; with several namespaces in parallel, their order is undefined. It
 // fails if each, the context, or the list of namespaces fails; the summary contains namespaces that cannot be read.
 func (f *Finder) Find(ctx context.Context, each func(Finding) error) (Summary, error) {
-	s := &search{Finder: f, registrations: f.Engine.Registrations(), known: versionsOf(f.Engine), each: each, summary: Summary{Found: map[State]int{}}}
+	s := &search{Finder: f, registrations: f.Engine.Registrations(), each: each, summary: Summary{Found: map[State]int{}}}
 	all, err := f.namespaces(ctx)
 	if err != nil {
 		return s.summary, err
@@ -124,14 +117,6 @@ func (f *Finder) Find(ctx context.Context, each func(Finding) error) (Summary, e
 	slices.Sort(s.summary.OptedOut)
 	slices.SortFunc(s.summary.Unread, func(a, b UnreadNamespace) int { return strings.Compare(a.Namespace, b.Namespace) })
 	return s.summary, err
-}
-
-func versionsOf(e Engine) []string {
-	var known []string
-	for _, version := range e.Profiles() {
-		known = append(known, version.Version())
-	}
-	return known
 }
 
 // namespace searches one namespace.
@@ -150,10 +135,9 @@ func (s *search) namespace(ctx context.Context, n facts.Namespace, of int) error
 	if s.Progress != nil {
 		s.Progress(s.done, of)
 	}
-	var refused *stop
 	switch {
-	case errors.As(err, &refused):
-		return refused.error
+	case s.stopped != nil:
+		return s.stopped
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case optedOut:
@@ -165,9 +149,6 @@ func (s *search) namespace(ctx context.Context, n facts.Namespace, of int) error
 	}
 	return nil
 }
-
-// stop is an error returned by the callback for findings.
-type stop struct{ error }
 
 // objects checks all objects of a namespace with rules.
 func (s *search) objects(ctx context.Context, n facts.Namespace) error {
@@ -234,7 +215,7 @@ func Objects(ctx context.Context, api API, form target.Form, namespace string, l
 		err = List(ctx, api, form, namespace, "", limit, each)
 	} else {
 		var raw []byte
-		if raw, err = Get(ctx, api, form, namespace, form.Name); err == nil {
+		if raw, err = api.Read(ctx, Path(form, namespace, form.Name), nil); err == nil {
 			err = each(raw)
 		}
 	}
@@ -246,7 +227,7 @@ func Objects(ctx context.Context, api API, form target.Form, namespace string, l
 
 // object checks an object for one webhook, and reports the finding.
 func (s *search) object(ctx context.Context, r mutation.Registration, namespace string, form target.Form, name string, current []byte) error {
-	finding, selected, err := check(ctx, s.Engine, s.known, ObjectRef{
+	finding, selected, err := check(ctx, s.Engine, ObjectRef{
 		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Namespace: namespace, Group: form.Group, Version: form.Version, Kind: form.Kind,
 		Resource: form.Resource, Name: name,
 	}, current)
@@ -259,10 +240,10 @@ func (s *search) object(ctx context.Context, r mutation.Registration, namespace 
 		return nil
 	}
 	s.summary.Found[finding.State]++
-	if err := s.each(finding); err != nil {
-		return &stop{err}
+	if s.stopped == nil {
+		s.stopped = s.each(finding)
 	}
-	return nil
+	return s.stopped
 }
 
 // State is the state of an object.
@@ -359,8 +340,8 @@ func ReadObject(raw []byte, form target.Form) (object []byte, name string, err e
 }
 
 // check computes the webhook's response to an update of an object without changes. The state is empty if the object is
-// up to date; selected is false if no rule concerns it. known lists the versions of the profiles.
-func check(ctx context.Context, e Engine, known []string, of ObjectRef, current []byte) (f Finding, selected bool, err error) {
+// up to date; selected is false if no rule concerns it.
+func check(ctx context.Context, e Engine, of ObjectRef, current []byte) (f Finding, selected bool, err error) {
 	parsed, err := document.Parse(current)
 	if err != nil {
 		return f, false, fmt.Errorf("%s: %w", of, err)
@@ -387,7 +368,9 @@ func check(ctx context.Context, e Engine, known []string, of ObjectRef, current 
 		return f, false, nil
 	}
 	f.Target = result.Target
-	older := slices.ContainsFunc(f.Mark, func(version string) bool { return !slices.Contains(known, version) })
+	older := slices.ContainsFunc(f.Mark, func(mark string) bool {
+		return !slices.ContainsFunc(e.Profiles(), func(p mutation.ProfileVersion) bool { return p.Version() == mark })
+	})
 	switch {
 	case result.Patch == nil && older:
 		f.State = Marked
@@ -430,7 +413,7 @@ func (f *Finder) namespaces(ctx context.Context) ([]facts.Namespace, error) {
 
 // ReadNamespace reads a namespace. It fails if the namespace does not exist (see apierrors.IsNotFound) or is unreadable.
 func ReadNamespace(ctx context.Context, api API, name string) (facts.Namespace, error) {
-	raw, err := Get(ctx, api, namespaceForm, "", name)
+	raw, err := api.Read(ctx, Path(namespaceForm, "", name), nil)
 	if err != nil {
 		return facts.Namespace{}, fmt.Errorf("reading the Namespace %s: %w", name, err)
 	}

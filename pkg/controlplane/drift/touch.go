@@ -81,7 +81,7 @@ func (t *Toucher) Touch(ctx context.Context, o ObjectRef) (Outcome, error) {
 	if err != nil {
 		return Failed, fmt.Errorf("reading %s of %s: %w", o, o.Namespace, err)
 	}
-	finding, _, err := check(ctx, t.Engine, versionsOf(t.Engine), o, current)
+	finding, _, err := check(ctx, t.Engine, o, current)
 	switch {
 	case err != nil:
 		return "", err

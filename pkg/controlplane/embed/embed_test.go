@@ -6,15 +6,13 @@ package embed_test
 
 import (
 	"errors"
-	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/Masterminds/semver/v3"
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/embed"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -43,10 +41,10 @@ func profiles(t *testing.T, rules string) []*profile.Document {
 // TestMutatorWithoutFacts checks that a mutator needs a source of facts.
 func TestMutatorWithoutFacts(t *testing.T) {
 	rules := profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: a}\n")
-	if _, err := embed.NewMutator(nil, rules, embed.Options{Provider: "acme"}); err == nil {
+	if _, err := embed.NewMutator(rules, embed.Options{Provider: "acme"}); err == nil {
 		t.Error("no error without a source of facts, want one")
 	}
-	if _, err := embed.NewMutator(nil, rules, embed.Options{Provider: "acme", Facts: &facts.Static{}}); err != nil {
+	if _, err := embed.NewMutator(rules, embed.Options{Provider: "acme", Facts: &facts.Static{}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -66,7 +64,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(map[string][]byte{"b.yaml": []byte("b"), "files/a.sh": []byte("a")}, documents[0].Attachments); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
-	if _, err := embed.NewMutator(scheme.Scheme, documents, embed.Options{Provider: "acme", Facts: &facts.Static{}}); err != nil {
+	if _, err := embed.NewMutator(documents, embed.Options{Provider: "acme", Facts: &facts.Static{}}); err != nil {
 		t.Error(err)
 	}
 	if _, err := embed.Load(fstest.MapFS{"files/a.sh": file("a")}); !errors.Is(err, embed.ErrNoProfiles) {
@@ -98,13 +96,13 @@ func TestImages(t *testing.T) {
 		"--image=registry.example.com/agent:v1": {Provider: "acme", Facts: source, Kubernetes: elsewhere},
 		"--image=mirror.example.com/agent:v1":   {Provider: "acme", Facts: source, Images: overwrite, Kubernetes: elsewhere},
 	} {
-		m, err := embed.NewMutator(scheme.Scheme, documents, options)
+		m, err := embed.NewMutator(documents, options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		object := into[appsv1.Deployment](t, scheduler)
-		if err := m.Mutate(t.Context(), object, nil); err != nil || !slices.Contains(object.Spec.Template.Spec.Containers[0].Command, want) {
-			t.Errorf("%s: got %v, %v", want, object.Spec.Template.Spec.Containers[0].Command, err)
+		object := newScheduler(t)
+		if err := m.Mutate(t.Context(), object, nil); err != nil || !strings.Contains(text(t, object), `"`+want+`"`) {
+			t.Errorf("%s: got %s, %v", want, text(t, object), err)
 		}
 	}
 }
@@ -112,7 +110,7 @@ func TestImages(t *testing.T) {
 // shootOf returns the facts of a shoot with this spec.
 func shootOf(t *testing.T, spec string) *facts.Facts {
 	t.Helper()
-	f, err := facts.FromClusterObjects("shoot--a--b", nil, nil, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":`+spec+`}`))
+	f, err := facts.FromParts("shoot--a--b", nil, nil, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":`+spec+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package embed lets an existing Gardener extension use profiles in its own manager: a Mutator is an
+// extensionswebhook.Mutator of Gardener's extension library.
+//
+// It runs the engine of Graft's own webhooks. The library decodes objects into Go types, or into unstructured objects,
+// which lose nothing. A Mutator accepts the latter (see Mutator.Types).
+//
+// The package must not register webhooks, serve, or reload profiles: the extension's manager does all that. Start
+// reading at Load and NewMutator; docs/usage/embedding.md has an example.
 package embed
 
 import (
@@ -14,10 +22,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -49,19 +55,17 @@ var ErrNoRules = errors.New("no rules")
 
 // Mutator applies profiles to whole objects. It supports all features of profiles.
 type Mutator struct {
-	scheme  *runtime.Scheme
 	options Options
-	// program has the rules of the set and the provider, and those of the set for a virtual garden.
 	program *mutation.Program
-	// shoots and garden report whether there are rules for shoots and for a virtual garden.
-	shoots, garden bool
+	// registrations are those of the set for the provider, and for a virtual garden.
+	registrations []mutation.Registration
 }
 
 var _ extensionswebhook.Mutator = (*Mutator)(nil)
 
-// NewMutator returns a mutator of profiles; pass the manager's scheme. It returns source.Findings with positions if
-// profiles are wrong. It fails without a source of facts.
-func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options) (*Mutator, error) {
+// NewMutator returns a mutator of profiles. It returns source.Findings with positions if profiles are wrong. It fails
+// without a source of facts.
+func NewMutator(profiles []*profile.Document, o Options) (*Mutator, error) {
 	if o.Facts == nil {
 		return nil, errors.New("the mutator has no source of facts")
 	}
@@ -70,27 +74,22 @@ func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the profiles: %w", err)
 	}
-	ours := func(info mutation.RuleInfo) bool {
-		return info.Set == o.Set && (info.Garden || info.Provider == o.Provider)
-	}
-	m := &Mutator{scheme: scheme, options: o, program: program.Only(ours)}
-	for _, info := range m.program.Rules() {
-		if ours(info) {
-			m.shoots, m.garden = m.shoots || !info.Garden, m.garden || info.Garden
+	m := &Mutator{options: o, program: program}
+	for _, r := range program.Registrations() {
+		if r.Set == o.Set && (r.Garden || r.Provider == o.Provider) {
+			m.registrations = append(m.registrations, r)
 		}
 	}
-	if !m.shoots && !m.garden {
+	if m.registrations == nil {
 		return nil, fmt.Errorf("compiling the profiles for %s of provider %q: %w", o.Set, o.Provider, ErrNoRules)
 	}
 	return m, nil
 }
 
-// Types returns the kinds of objects with rules, as unstructured objects. A webhook registered with them loses nothing;
-// one with typed objects writes only fields that the types have, and unknown fields can move between items of a list
-// when earlier items are added or removed, as with Gardener's library.
+// Types returns the kinds of objects with rules, as unstructured objects, which lose nothing.
 func (m *Mutator) Types() []extensionswebhook.Type {
 	var kinds []schema.GroupVersionKind
-	for _, registration := range m.program.Registrations() {
+	for _, registration := range m.registrations {
 		for _, form := range registration.Forms {
 			gvk := schema.GroupVersionKind{Group: form.Group, Version: form.Version, Kind: form.Kind}
 			if !slices.Contains(kinds, gvk) {
@@ -107,31 +106,36 @@ func (m *Mutator) Types() []extensionswebhook.Type {
 	return types
 }
 
-// Mutate implements extensionswebhook.Mutator. An object without a rule stays unchanged. The error begins with its reason, as in
-// docs/failures.md, and wraps a *mutation.Failure, or it is ErrFieldUnknown or ErrFieldType.
+// ErrTyped means that an object has a Go type, in which fields would be lost.
+var ErrTyped = errors.New("the object is not unstructured: register the webhook with Mutator.Types, or convert the object")
+
+// Mutate implements extensionswebhook.Mutator for unstructured objects. An object without a rule stays unchanged. The error
+// begins with its reason, as in docs/failures.md, and wraps a *mutation.Failure, or it is ErrTyped.
 func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error {
-	if current.GetDeletionTimestamp() != nil {
+	object, ok := current.(*unstructured.Unstructured)
+	before, isUnstructured := old.(*unstructured.Unstructured)
+	if !ok || old != nil && !isUnstructured {
+		return fmt.Errorf("mutating %s: %w", current.GetName(), ErrTyped)
+	}
+	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	gvk, err := apiutil.GVKForObject(current, m.scheme)
-	if err != nil {
-		return fmt.Errorf("finding the kind of %s: %w", current.GetName(), err)
-	}
-	raw, err := encode(current, gvk)
+	raw, err := encode(object)
 	if err != nil {
 		return err
 	}
-	oldRaw, err := encode(old, gvk)
+	oldRaw, err := encode(before)
 	if err != nil {
 		return err
 	}
+	gvk := object.GroupVersionKind()
 	parsed, err := document.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("reading %s %s: %w", gvk.Kind, current.GetName(), err)
+		return fmt.Errorf("reading %s %s: %w", gvk.Kind, object.GetName(), err)
 	}
 	request := mutation.Request{
-		Set: m.options.Set, Provider: m.options.Provider, Garden: current.GetNamespace() == target.GardenNamespace,
-		Operation: "UPDATE", Namespace: current.GetNamespace(), Name: current.GetName(),
+		Set: m.options.Set, Provider: m.options.Provider, Garden: object.GetNamespace() == target.GardenNamespace,
+		Operation: "UPDATE", Namespace: object.GetNamespace(), Name: object.GetName(),
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: raw, OldObject: oldRaw, Document: parsed,
 	}
 	if oldRaw == nil {
@@ -140,7 +144,7 @@ func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error 
 	if request.Garden {
 		request.Provider = ""
 	}
-	if request.Garden && !m.garden || !request.Garden && !m.shoots {
+	if !slices.ContainsFunc(m.registrations, func(r mutation.Registration) bool { return r.Garden == request.Garden }) {
 		return nil
 	}
 	result, err := m.program.Admit(ctx, request, m.options.Facts)
@@ -151,8 +155,22 @@ func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error 
 	if err != nil || result.Patch == nil {
 		return err
 	}
-	if err := decode(parsed.Bytes(), current); err != nil {
-		return fmt.Errorf("%s %s: %w", gvk.Kind, current.GetName(), err)
+	changed := &unstructured.Unstructured{}
+	if changed.UnmarshalJSON(parsed.Bytes()) != nil {
+		return errors.New("decoding the result: it has no kind") // the library's error has the whole object
 	}
+	object.Object = changed.Object
 	return nil
+}
+
+// encode returns the JSON of an object, or nil without one.
+func encode(u *unstructured.Unstructured) ([]byte, error) {
+	if u == nil {
+		return nil, nil
+	}
+	raw, err := u.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", u.GetName(), err)
+	}
+	return raw, nil
 }

@@ -43,9 +43,7 @@ type Object struct {
 // Activation binds the variables to the facts for one object. The operation is CREATE or UPDATE. Unknown facts are not
 // bound: an expression that uses them fails. An activation with this one as its parent can add variables.
 func (f *Facts) Activation(object Object, operation string) interpreter.Activation {
-	a := &activation{facts: f, operation: types.String(operation)}
-	a.fields.Object = object
-	return a
+	return &activation{facts: f, operation: types.String(operation), object: object}
 }
 
 // LabelWorkerPool is the label of an OperatingSystemConfig with the name of its worker pool (gardener:
@@ -55,7 +53,9 @@ const LabelWorkerPool = "worker.gardener.cloud/pool"
 type activation struct {
 	facts     *Facts
 	operation ref.Val
-	fields    objectFields
+	object    Object
+	// fields are the fields of the object, from their first use on.
+	fields expression.Values
 }
 
 // ResolveName implements interpreter.Activation.
@@ -73,13 +73,16 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case "garden":
 		value = a.facts.garden.variable()
 	case "pool":
-		if pool := a.facts.Pool(a.fields.Labels[LabelWorkerPool]); pool != nil {
+		if pool := a.facts.Pool(a.object.Labels[LabelWorkerPool]); pool != nil {
 			value = pool.value
 		}
 	case "operation":
 		value = a.operation
 	case "object":
-		value = objectType.object.Value(&a.fields)
+		if a.fields == nil {
+			a.fields = a.object.values()
+		}
+		value = objectType.object.Value(a.fields)
 	}
 	return value, value != nil
 }
@@ -87,46 +90,34 @@ func (a *activation) ResolveName(name string) (any, bool) {
 // Parent implements interpreter.Activation.
 func (a *activation) Parent() interpreter.Activation { return nil }
 
-// objectFields are the fields of an Object.
-type objectFields struct {
-	Object
-	once sync.Once
-	tree map[string]any
-}
-
-// Field implements expression.Fields.
-func (o *objectFields) Field(name string) (any, bool) {
-	switch name {
-	case "apiVersion":
-		return o.APIVersion, o.APIVersion != ""
-	case "kind":
-		return o.Kind, o.Kind != ""
-	case "name":
-		return o.Name, o.Name != ""
-	case "namespace":
-		return o.Namespace, o.Namespace != ""
-	case "labels":
-		return o.Labels, true
-	case "annotations":
-		return o.Annotations, true
+// values returns the fields of the object in expressions.
+func (o Object) values() expression.Values {
+	values := expression.Values{
+		"apiVersion": expression.Optional(o.APIVersion), "kind": expression.Optional(o.Kind), "name": expression.Optional(o.Name),
+		"namespace": expression.Optional(o.Namespace), "labels": o.Labels, "annotations": o.Annotations,
 	}
-	o.once.Do(o.decode)
-	value := o.tree[name]
-	return value, value != nil
+	tree := sync.OnceValue(o.decode)
+	for _, name := range []string{"metadata", "spec", "status", "data"} {
+		values[name] = expression.Lazy(func() any { return tree()[name] })
+	}
+	return values
 }
 
-func (o *objectFields) decode() {
+// decode returns the whole object, or an error in each of its parts.
+func (o Object) decode() map[string]any {
 	if o.Raw == nil {
-		return
+		return nil
 	}
 	switch tree := o.Raw().(type) {
 	case map[string]any:
-		o.tree = tree
+		return tree
 	case error:
 		failed := expression.Failure("the object cannot be decoded")
 		if expression.ExceedsLimit(tree) {
 			failed = tree
 		}
-		o.tree = map[string]any{"metadata": failed, "spec": failed, "status": failed, "data": failed}
+		return map[string]any{"metadata": failed, "spec": failed, "status": failed, "data": failed}
+	default:
+		return nil
 	}
 }

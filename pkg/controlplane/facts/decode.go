@@ -62,12 +62,7 @@ func FromCluster(raw []byte) (*Facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding the Cluster: %w", err)
 	}
-	return FromClusterObjects(cluster.Metadata.Name, cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot)
-}
-
-// FromClusterObjects decodes the raw resources of the Cluster with this name as FromParts does.
-func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, error) {
-	return FromParts(name, CloudProfile(cloudProfile), Seed(seed), shoot)
+	return FromParts(cluster.Metadata.Name, CloudProfile(cluster.Spec.CloudProfile), Seed(cluster.Spec.Seed), cluster.Spec.Shoot)
 }
 
 // FromParts decodes the Shoot of the Cluster with this name. An empty or null Shoot is unknown. It keeps the bytes, which

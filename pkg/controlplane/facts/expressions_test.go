@@ -101,7 +101,7 @@ func TestExpressions(t *testing.T) {
 
 // TestValuesWithoutContent checks the values of fields that are empty, and of the former field of the cloud profile.
 func TestValuesWithoutContent(t *testing.T) {
-	f, err := FromClusterObjects("ns", nil, nil, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":{
+	f, err := FromParts("ns", nil, nil, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":{
 		"cloudProfileName":"metal","kubernetes":{"version":"1.33.4"},"networking":{"ipFamilies":[]},
 		"provider":{"workers":[{"name":"a","systemComponents":{},"volume":{},"machine":null}]}}}`))
 	if err != nil {

@@ -2,6 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package facts provides the data that an expression of a ProviderProfile can use: the shoot, its seed and cloud
+// profile, the namespace, the object being admitted, the garden, and the results of lookups.
+//
+// Facts are decoded once from the raw resources of a Cluster (extensions.gardener.cloud/v1alpha1), into small structs
+// for frequently used fields; the rest of a resource (spec, status) is decoded when an expression first uses it. Facts
+// are immutable and shared between requests, and so are their CEL values.
+//
+// The package itself reads nothing: a Source does, such as that of facts/cluster. It uses no clients, files or clocks,
+// and its errors contain no values of Secrets. Start reading at FromCluster, Variables and Facts.Activation.
 package facts
 
 import (
@@ -13,9 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -149,7 +156,7 @@ type LookupRequest struct {
 	// Keys are keys of the data of a Secret or ConfigMap.
 	Keys []string
 	// Fields are paths to fields, by the name under which expressions see them.
-	Fields map[string]Path
+	Fields map[string]fieldpath.Path
 	// Labels and Annotations are the keys of the labels and annotations to read.
 	Labels, Annotations []string
 	// Checksum is the checksum of the data of a Secret or ConfigMap.
@@ -190,9 +197,10 @@ func (l LookupRequest) Missing() error {
 	return fmt.Errorf("reading the %s %s: %w", l.Kind, l.ObjectName, ErrNotFound)
 }
 
-// Select returns the requested parts that an object in decoded JSON has, with integers as int64. It decodes the values of
-// a Secret's keys, and fails with ErrUndecodable if it cannot; the error contains no values.
-func (l LookupRequest) Select(object map[string]any) (*Found, error) {
+// Read returns the requested parts of an object in decoded JSON, with integers as int64. It decodes the values of a
+// Secret's keys, and fails with ErrUndecodable if it cannot; the error contains no values. It fails with ErrNotFound if
+// a key or path is missing, unless the request is optional.
+func (l LookupRequest) Read(object map[string]any) (*Found, error) {
 	metadata, _ := object["metadata"].(map[string]any)
 	data := stringsOf(object["data"])
 	found := &Found{
@@ -200,28 +208,27 @@ func (l LookupRequest) Select(object map[string]any) (*Found, error) {
 		Annotations: keep(stringsOf(metadata["annotations"]), l.Annotations), Fields: make(map[string]any, len(l.Fields)),
 	}
 	for name, path := range l.Fields {
-		if value, ok := path.In(object); ok {
+		if value := path.In(object); value != nil {
 			found.Fields[name] = value
 		}
 	}
 	if l.Checksum {
 		found.Checksum = checksum(data)
 	}
-	if !l.IsSecret() {
-		return found, nil
-	}
-	for key, value := range found.Keys {
-		decoded, err := base64.StdEncoding.DecodeString(value)
-		if err != nil {
-			return nil, fmt.Errorf("reading the %s %s: the key %s is not base64: %w", l.Kind, l.ObjectName, key, ErrUndecodable)
+	if l.IsSecret() {
+		for key, value := range found.Keys {
+			decoded, err := base64.StdEncoding.DecodeString(value)
+			if err != nil {
+				return nil, fmt.Errorf("reading the %s %s: the key %s is not base64: %w", l.Kind, l.ObjectName, key, ErrUndecodable)
+			}
+			found.Keys[key] = string(decoded)
 		}
-		found.Keys[key] = string(decoded)
 	}
-	return found, nil
+	return found, l.check(found)
 }
 
-// Check fails with ErrNotFound if a key or path of the request is missing, unless the request is optional.
-func (l LookupRequest) Check(f *Found) error {
+// check returns ErrNotFound for a missing key or path, unless the request is optional.
+func (l LookupRequest) check(f *Found) error {
 	if l.Optional {
 		return nil
 	}
@@ -238,15 +245,6 @@ func (l LookupRequest) Check(f *Found) error {
 	return nil
 }
 
-// Read returns the requested parts of an object. It fails as Select and Check do.
-func (l LookupRequest) Read(object map[string]any) (*Found, error) {
-	found, err := l.Select(object)
-	if err != nil {
-		return nil, err
-	}
-	return found, l.Check(found)
-}
-
 // Lookups is the variable with the results of lookups. It has a field for each lookup, which has a string for each key
 // and a value of any type for each path: lookups.cloudprovider.region, or lookups.tls.`ca.crt` for a key that is no
 // identifier. Labels and annotations are maps, lookups.x.labels[?"a"], and the checksum is a string. Missing objects of
@@ -256,18 +254,13 @@ type Lookups struct {
 	lookups map[string]*expression.ObjectType
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
 // NewLookups declares the variable for these requests, and fields of any type for other lookups with unknown content.
-// It fails if a name is not an identifier, or occurs twice.
-func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
+// The names must be identifiers, each used once.
+func NewLookups(requests []LookupRequest, unknown ...string) *Lookups {
 	l := &Lookups{lookups: map[string]*expression.ObjectType{}}
 	fields := map[string]*cel.Type{}
 	var nested []*expression.ObjectType
 	for _, r := range requests {
-		if _, double := fields[r.Name]; double || !identifier.MatchString(r.Name) {
-			return nil, fmt.Errorf("declaring lookup %q: its name is not an identifier or is taken", r.Name)
-		}
 		o := expression.NewObjectType("graft.Lookups."+r.Name, r.members())
 		l.lookups[r.Name], fields[r.Name] = o, o.Type()
 		nested = append(nested, o)
@@ -276,7 +269,7 @@ func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
 		fields[name] = cel.DynType
 	}
 	l.object = expression.NewObjectType("graft.Lookups", fields, nested...)
-	return l, nil
+	return l
 }
 
 // members returns the types of a lookup's fields in expressions.
@@ -406,62 +399,4 @@ func stringsOf(value any) map[string]string {
 		}
 	}
 	return result
-}
-
-// Path is a field of an object as people write it: status.nodesCIDR, metadata.annotations["a.b/c"],
-// status.networks.subnets[purpose=nodes].id, spec.zones[0].
-type Path string
-
-// ParsePath returns the path, or an error that explains its mistake.
-func ParsePath(text string) (Path, error) {
-	_, err := fieldpath.Parse(text)
-	return Path(text), err
-}
-
-// In returns the value at the path in an object. It returns false if there is none or it is null.
-func (p Path) In(object any) (any, bool) {
-	steps, err := fieldpath.Parse(string(p))
-	if err != nil {
-		return nil, false
-	}
-	value := object
-	for _, s := range steps {
-		if value = follow(value, s); value == nil {
-			return nil, false
-		}
-	}
-	return value, true
-}
-
-func follow(value any, s fieldpath.Step) any {
-	if s.By == "" && !s.Position {
-		members, _ := value.(map[string]any)
-		return members[s.Key]
-	}
-	items, _ := value.([]any)
-	if s.Position {
-		if i, err := strconv.Atoi(s.Key); err == nil && i < len(items) {
-			return items[i]
-		}
-		return nil
-	}
-	for _, item := range items {
-		members, _ := item.(map[string]any)
-		if text, ok := scalar(members[s.By]); ok && text == s.Key {
-			return item
-		}
-	}
-	return nil
-}
-
-// scalar returns the text that identifies an item of a list: 443 and "443" are equal.
-func scalar(value any) (string, bool) {
-	switch value := value.(type) {
-	case string:
-		return value, true
-	case bool, int64, float64, json.Number:
-		return fmt.Sprint(value), true
-	default:
-		return "", false
-	}
 }

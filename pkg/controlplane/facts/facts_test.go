@@ -37,7 +37,7 @@ func clusterFacts(t testing.TB) *Facts {
 // TestUnusedResourceMayBeInvalid checks that a resource is decoded at its first use.
 func TestUnusedResourceMayBeInvalid(t *testing.T) {
 	broken := []byte(`{"apiVersion":"v1","kind":"Pod"}`)
-	f, err := FromClusterObjects("ns", broken, broken, nil)
+	f, err := FromParts("ns", CloudProfile(broken), Seed(broken), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

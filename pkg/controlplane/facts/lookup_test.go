@@ -7,7 +7,6 @@ package facts
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/cel-go/cel"
@@ -21,10 +20,7 @@ func TestLookups(t *testing.T) {
 		{Name: "cloudprovider", GroupVersionKind: Secret, ObjectName: "cloudprovider", Keys: []string{"region", "ca.crt"}},
 		{Name: "extra", GroupVersionKind: ConfigMap, ObjectName: "extra", Keys: []string{"a"}, Optional: true},
 	}
-	lookups, err := NewLookups(requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lookups := NewLookups(requests)
 	env, err := environment(t).Extend(lookups.Variable())
 	if err != nil {
 		t.Fatal(err)
@@ -73,25 +69,6 @@ func TestLookups(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestNewLookupsErrors(t *testing.T) {
-	good := LookupRequest{Name: "a", GroupVersionKind: Secret, ObjectName: "a"}
-	for _, c := range []struct {
-		name     string
-		requests []LookupRequest
-		want     string
-	}{
-		{"two lookups of one name", []LookupRequest{good, good}, `declaring lookup "a"`},
-		{"a name that is not an identifier", []LookupRequest{{Name: "a-b", GroupVersionKind: Secret}}, `declaring lookup "a-b"`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := NewLookups(c.requests)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}

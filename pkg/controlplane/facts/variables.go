@@ -15,6 +15,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
 // Variables returns the variables for expressions. The namespace is called namespaceObject, as in Kubernetes' admission
@@ -171,10 +172,13 @@ func list(name, summary string, kind objectKind) field {
 // whole declares the value at a path of the whole resource.
 func whole(name, summary, path string) field {
 	return field{name, cel.DynType, summary, func(of *object) any {
-		whole, path := of.manifest, Path(of.path+path)
+		whole, path := of.manifest, of.path+path
 		return expression.Lazy(func() any {
-			value, _ := path.In(whole())
-			return value
+			steps, err := fieldpath.Parse(path)
+			if err != nil {
+				return err
+			}
+			return steps.In(whole())
 		})
 	}}
 }
@@ -351,7 +355,7 @@ var gardenType = newKind("graft.Garden", nil, metadata(
 // gardenVersionPath is the path of the version of a virtual garden.
 const gardenVersionPath = "spec.virtualCluster.kubernetes.version"
 
-// objectType is the type of the object that is admitted; objectFields has the values.
+// objectType is the type of the object that is admitted; Object.values has the values.
 var objectType = newKind("graft.Object", nil,
 	field{name: "apiVersion", kind: cel.StringType, summary: "its apiVersion"},
 	field{name: "kind", kind: cel.StringType, summary: "its kind"},

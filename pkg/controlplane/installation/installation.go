@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package installation makes the parts of the extension from its configuration and adds them to a manager: profiles,
-// certificates, the webhook server, the registration, the search for drift, the gate and the health checks. Start
-// reading at Installation.AddTo.
+// certificates, the webhook server, the registration, the gate and the health checks. Start reading at
+// Installation.AddTo.
 package installation
 
 import (
@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -24,22 +23,20 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-logr/logr"
-	"go.opentelemetry.io/otel/trace"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -52,8 +49,6 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift/patrol"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/gate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
@@ -88,10 +83,8 @@ type Installation struct {
 	// Certificates and Endpoint define how the API server reaches and trusts the program.
 	Certificates webhook.Certificates
 	Endpoint     webhook.Endpoint
-	// OwnerNamespace owns the registration; empty for none.
-	OwnerNamespace string
-	// WebhookHost and CertDir are the address and the folder of the webhook server.
-	WebhookHost, CertDir string
+	// WebhookHost is the address of the webhook server.
+	WebhookHost string
 	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty
 	// requires none.
 	ClientCA []byte
@@ -104,7 +97,11 @@ type Installation struct {
 
 // AddTo loads the profiles and adds all parts of the extension to the manager. It fails if a part cannot be created, or
 // the API server does not answer.
-func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) (*webhook.Registrar, error) {
+func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool) (*webhook.Registrar, error) {
+	direct, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("creating the uncached client: %w", err)
+	}
 	store, measures, err := o.addProfiles(ctx, mgr)
 	if err != nil {
 		return nil, err
@@ -113,39 +110,36 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 	if err != nil {
 		return nil, err
 	}
-	trust, err := webhook.AddCertificates(ctx, mgr, o.Certificates, o.CertDir)
+	trust, err := webhook.AddCertificates(ctx, mgr, direct, o.Certificates)
 	if err != nil {
 		return nil, err
 	}
-	if err := metrics.Registry.Register(webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: trust}); err != nil {
+	if err := metrics.Registry.Register(trust); err != nil {
 		return nil, fmt.Errorf("registering the metrics of certificates: %w", err)
 	}
 	registrar := &webhook.Registrar{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Endpoint: o.Endpoint, Bundle: trust, Segments: trust, Registrations: store.Registrations,
-		OwnerNamespace: o.OwnerNamespace, ManagedResource: o.ManagedResource, SyncPeriod: o.Config.Webhook.SyncPeriod.Duration,
+		Client: mgr.GetClient(), Direct: direct, Endpoint: o.Endpoint, Trust: trust, Registrations: store.Registrations,
+		ManagedResource: o.ManagedResource, SyncPeriod: o.Config.Webhook.SyncPeriod.Duration,
 		ValidateProfiles: o.Config.Profiles.ConfigMaps.Enabled,
-		Installations: &webhook.Installations{
-			Reader: mgr.GetClient(), Endpoint: o.Endpoint, Namespace: o.Certificates.Namespace, Clock: clock.RealClock{},
-		},
-		Metrics: measures, Clock: clock.RealClock{},
+		Installations:    &webhook.Installations{Reader: mgr.GetClient(), Endpoint: o.Endpoint, Clock: clock.RealClock{}},
+		Clock:            clock.RealClock{},
 	}
 	store.Uninstalling = registrar.Uninstalling
-	callers := &webhook.Callers{Segments: trust, Certificates: len(o.ClientCA) > 0, Metrics: measures}
+	callers := &webhook.Callers{Segments: trust.Segments, Certificates: len(o.ClientCA) > 0, Metrics: measures}
 	handler := &webhook.Handler{
 		Engine: store, Installations: registrar.Installations, OptOuts: optOuts, Metrics: measures,
-		Tracer: tracer, Log: mgr.GetLogger().WithName("admission"),
+		Log:            mgr.GetLogger().WithName("admission"),
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	}
 	validations := webhook.NewValidationHandler(webhook.Validator{Store: store}, webhook.Removal{Registrar: registrar})
-	if err := o.addServer(ctx, mgr, callers, handler, validations, draining); err != nil {
+	if err := o.addServer(ctx, mgr, trust, callers, handler, validations, draining); err != nil {
 		return nil, err
 	}
 	for _, add := range []func() error{
-		func() error { return webhook.AddRegistrar(mgr, registrar, store.NotifyChanges()) },
+		func() error { return webhook.AddRegistrar(mgr, registrar, store) },
 		func() error { return webhook.AddInstallations(mgr, registrar.Installations) },
 		func() error { return o.addHeartbeat(mgr) },
-		func() error { return o.addPatrol(mgr, store, registrar) },
 		func() error { return o.addGate(mgr, store, registrar) },
 		func() error { return o.addChecks(ctx, mgr, store, registrar, draining) },
 	} {
@@ -160,39 +154,28 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 // the valid ones. For the first load, the cache is not running yet.
 func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, error) {
 	measures := webhook.NewMetrics(metrics.Registry)
-	profileCompiler, err := o.compiler(mgr)
+	profileCompiler, err := o.compiler(ctx, mgr)
 	if err != nil {
 		return nil, nil, err
 	}
 	store := webhook.NewStore(profileCompiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
-	store.Additional = overwriteFile
-	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
-	later := first
+	readers := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
 	if o.Config.Profiles.ConfigMaps.Enabled {
-		namespace := o.Certificates.Namespace
-		first = append(first[:1:1], webhook.ConfigMaps{Reader: mgr.GetAPIReader(), Namespace: namespace})
-		later = append(later[:1:1], webhook.ConfigMaps{Reader: mgr.GetClient(), Namespace: namespace})
+		readers = append(readers, webhook.ConfigMaps{Reader: mgr.GetClient(), Direct: mgr.GetAPIReader(), Namespace: o.Certificates.Namespace})
 	}
 	if err := o.keepLastGood(ctx, mgr, store); err != nil {
 		return nil, nil, err
 	}
-	if err := store.Load(ctx, first...); err != nil && !store.Loaded() {
+	if err := store.Load(ctx, readers...); err != nil && !store.Loaded() {
 		return nil, nil, fmt.Errorf("loading the profiles: %w", err)
 	}
-	if err := webhook.AddReloader(ctx, mgr, store, o.Config.Profiles.ConfigMaps.Enabled, later...); err != nil {
-		return nil, nil, err
-	}
-	return store, measures, nil
+	return store, measures, mgr.Add(store)
 }
 
-// keepLastGood restores the last valid versions of profiles, and makes the leader store and report later ones. It does
-// nothing without a namespace.
+// keepLastGood restores the last valid versions of profiles, and makes the leader store and report later ones.
 func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, store *webhook.Store) error {
 	namespace := o.Certificates.Namespace
-	if namespace == "" {
-		return nil
-	}
 	log := mgr.GetLogger().WithName("profiles")
 	lastGood := &webhook.LastGood{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
@@ -202,13 +185,10 @@ func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, st
 	} else if err != nil {
 		return err
 	}
-	if err := mgr.Add(lastGood); err != nil {
-		return err
-	}
 	reports := &webhook.Reports{
 		Client: mgr.GetClient(), Events: mgr.GetEventRecorderFor(o.Name), Namespace: namespace, Name: o.Certificates.FullName(), Store: store,
 	}
-	return mgr.Add(reports)
+	return webhook.AddRecords(mgr, store, lastGood, reports)
 }
 
 func (o *Installation) addHeartbeat(mgr manager.Manager) error {
@@ -224,36 +204,28 @@ func (o *Installation) addHeartbeat(mgr manager.Manager) error {
 // program is a mutation.Program with the source of its facts.
 type program struct {
 	*mutation.Program
-	source  *cluster.Source
-	counted *webhook.CountedSource // the source with metrics
+	source *cluster.Source
 }
 
 // Admit reads facts from the source of the program.
 func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
-	return p.Program.Admit(ctx, r, p.counted)
+	return p.Program.Admit(ctx, r, p.source)
 }
 
-// Activate makes the source watch the objects that this program looks up, instead of those of the previous one.
-func (p program) Activate() { p.source.Serve(p.Lookups()) }
-
 // compiler returns a compiler of programs for the cluster. All programs share one source with its decoded facts.
-func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, error) {
-	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return nil, fmt.Errorf("creating the client for lookups: %w", err)
+func (o *Installation) compiler(ctx context.Context, mgr manager.Manager) (webhook.Compiler, error) {
+	// Fill the cache before the first admission needs it. A seed without the kind gets it later.
+	if _, err := mgr.GetCache().GetInformer(ctx, cluster.ClusterMetadata()); err != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("watching Clusters: %w", err)
 	}
-	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{Watcher: watcher})
-	if err := mgr.Add(facts); err != nil {
-		return nil, err
-	}
-	counted := webhook.NewCountedSource(metrics.Registry, facts)
+	facts := cluster.New(mgr.GetCache(), mgr.GetAPIReader(), cluster.Options{MetadataOnly: true})
 	options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
+	var unreadable error
+	options.ImageOverwrite, unreadable = readOverwrite()
 	return func(documents []*profile.Document) (webhook.Program, error) {
-		options := options
-		var err error
-		if options.ImageOverwrite, err = readOverwrite(os.Getenv(imagevector.OverrideEnv)); err != nil {
+		if unreadable != nil {
 			// Only profiles with images need it.
-			if findings := withImages(documents, err); len(findings) > 0 {
+			if findings := withImages(documents, unreadable); len(findings) > 0 {
 				return nil, findings.Err()
 			}
 		}
@@ -264,7 +236,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, error) {
 		for _, warning := range compiled.Warnings() {
 			serving.Warn(mgr.GetLogger().WithName("profiles"), "A profile has a warning", "warning", warning.Error())
 		}
-		return program{compiled, facts, counted}, nil
+		return program{compiled, facts}, nil
 	}, nil
 }
 
@@ -280,7 +252,9 @@ func withImages(documents []*profile.Document, err error) source.Findings {
 }
 
 // readOverwrite reads the image vector with which the operators of a landscape overwrite images; nil without a path.
-func readOverwrite(path string) (*image.Vector, error) {
+// The chart restarts the program when it changes.
+func readOverwrite() (*image.Vector, error) {
+	path := os.Getenv(imagevector.OverrideEnv)
 	if path == "" {
 		return nil, nil
 	}
@@ -293,12 +267,6 @@ func readOverwrite(path string) (*image.Vector, error) {
 		return nil, fmt.Errorf("reading %s: %w", imagevector.OverrideEnv, err)
 	}
 	return overwrite, nil
-}
-
-// overwriteFile returns the content of the file that readOverwrite reads, or nothing if it is unreadable.
-func overwriteFile() []byte {
-	raw, _ := disk.ReadFile(os.Getenv(imagevector.OverrideEnv), disk.DocumentSize)
-	return raw
 }
 
 // addGate adds the gate to the leader if it is enabled. An installation for a virtual garden has none: the installation
@@ -326,44 +294,6 @@ func (o *Installation) addGate(mgr manager.Manager, store *webhook.Store, regist
 			return serving.Check(ctx)
 		},
 	})
-}
-
-// Limits of the search for drift on kube-apiserver, so that admissions are not delayed: requests per second, the time
-// of one request, which is longer than a webhook's, and the size of a response. An object takes less than two megabytes
-// in etcd, and slightly more in JSON.
-const (
-	patrolRate    = 50
-	patrolTimeout = 30 * time.Second
-	patrolAnswer  = 32 << 20
-)
-
-// addPatrol makes the leader search for drift, if the configuration enables it.
-func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
-	wanted := o.Config.Drift
-	if !wanted.Enabled {
-		return nil
-	}
-	config := rest.CopyConfig(mgr.GetConfig())
-	config.Burst = min(patrolRate, int(o.Config.ClientConnection.QPS))
-	config.QPS = float32(config.Burst)
-	config.NegotiatedSerializer = serializer.NewCodecFactory(mgr.GetScheme()).WithoutConversion()
-	requests, err := rest.UnversionedRESTClientForConfigAndClient(config, mgr.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("adding the search for drift: %w", err)
-	}
-	api := drift.Server{Client: requests, Timeout: patrolTimeout, MostBytes: patrolAnswer}
-	engine := drift.TimeLimited{Engine: store, Timeout: patrolTimeout}
-	p := &patrol.Patrol{
-		Finder: drift.Finder{API: api, Engine: engine}, Interval: wanted.Interval.Duration, Clock: clock.RealClock{},
-		Ready: func(ctx context.Context) error {
-			if registrar.Installations.Any(store.Registrations()) {
-				return errors.New("another installation serves providers of this one and decides about their objects; run `graft drift` for that installation")
-			}
-			return registrar.Check(ctx, true)
-		},
-		Metrics: patrol.NewMetrics(metrics.Registry), Log: mgr.GetLogger().WithName("drift"),
-	}
-	return mgr.Add(p)
 }
 
 // newScheme returns a scheme with the kinds that the program itself reads and writes; mutated objects stay JSON.
@@ -397,8 +327,10 @@ func (o *Installation) NewManager(config *rest.Config, log logr.Logger) (manager
 		Scheme: scheme,
 		Logger: log,
 		Cache:  o.cacheOptions(),
-		// Leases are read once in a while and by name; and without a namespace there is nothing to restrict a cache to.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: o.uncached()}},
+		// Leases are read once in a while and by name.
+		Client: client.Options{Cache: &client.CacheOptions{
+			DisableFor: []client.Object{&coordinationv1.Lease{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}},
+		}},
 		// The program has servers of its own, which are bounded.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
@@ -416,28 +348,15 @@ func (o *Installation) NewManager(config *rest.Config, log logr.Logger) (manager
 // ConfigMaps to the profiles there, webhook registrations to its own; Namespaces are not restricted.
 func (o *Installation) cacheOptions() cache.Options {
 	own := map[string]cache.Config{o.Certificates.Namespace: {}}
-	options := cache.Options{
+	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		// No kind of a CustomResourceDefinition: each must exist when the manager is made.
 		ByObject: map[client.Object]cache.ByObject{
 			&admissionregistrationv1.MutatingWebhookConfiguration{}: {Label: labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": o.Endpoint.Service})},
+			&corev1.Secret{}:    {Namespaces: own, Label: o.Certificates.SecretSelector()},
+			&corev1.ConfigMap{}: {Namespaces: own, Label: labels.SelectorFromSet(labels.Set{webhook.ProfileLabel: "true"})},
 		},
 	}
-	if o.Certificates.Namespace != "" {
-		options.ByObject[&corev1.Secret{}] = cache.ByObject{Namespaces: own, Label: o.Certificates.SecretSelector()}
-		options.ByObject[&corev1.ConfigMap{}] = cache.ByObject{
-			Namespaces: own, Label: labels.SelectorFromSet(labels.Set{webhook.ProfileLabel: "true"}),
-		}
-	}
-	return options
-}
-
-func (o *Installation) uncached() []client.Object {
-	objects := []client.Object{&coordinationv1.Lease{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}}
-	if o.Certificates.Namespace == "" {
-		objects = append(objects, &corev1.Secret{}, &corev1.ConfigMap{})
-	}
-	return objects
 }
 
 // callsOnConnection is the average number of admissions on a connection: low enough to distribute connections to a new
@@ -446,16 +365,9 @@ const callsOnConnection = 256
 
 // addServer adds the webhook server, for admissions and for the validation of profiles. It replaces
 // controller-runtime's, which limits neither connections nor streams nor bodies.
-func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, callers *webhook.Callers, handler *webhook.Handler, validations webhook.ValidationHandler,
-	draining *atomic.Bool,
+func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, trust *webhook.Trust, callers *webhook.Callers, handler *webhook.Handler,
+	validations webhook.ValidationHandler, draining *atomic.Bool,
 ) error {
-	certificate, err := certwatcher.New(webhook.CertificateFile(o.CertDir), filepath.Join(o.CertDir, "tls.key"))
-	if err != nil {
-		return fmt.Errorf("reading the certificate of the webhook server: %w", err)
-	}
-	if err := mgr.Add(certificate); err != nil {
-		return err
-	}
 	l := o.Config.Limits
 	guard := serving.NewGuard(serving.Limits{
 		Connections: int(l.Connections), Streams: int(l.Streams), Requests: int(l.Requests), Waiting: 4 * int(l.Requests),
@@ -485,7 +397,7 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 		return fmt.Errorf("opening the port of the webhook server: %w", err)
 	}
 	server := guard.Server(mux, mgr.GetLogger().WithName("webhook-server"))
-	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: certificate.GetCertificate}
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: trust.GetCertificate}
 	o.verifyCallers(server.TLSConfig)
 	return mgr.Add(&manager.Server{
 		Name: "webhook", Server: server, Listener: tls.NewListener(guard.Listen(listener), server.TLSConfig),
@@ -529,9 +441,8 @@ const checkTimeout = 900 * time.Millisecond
 func (o *Installation) addChecks(
 	ctx context.Context, mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar, draining *atomic.Bool,
 ) error {
-	expiry := webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: registrar.Bundle}
 	alive := map[string]healthz.Checker{
-		"ping": healthz.Ping, "certificate": bounded(func(ctx context.Context) error { return expiry.Check(ctx, time.Now()) }),
+		"ping": healthz.Ping, "certificate": func(*http.Request) error { return registrar.Trust.Check(time.Now()) },
 	}
 	serving := o.serving(registrar)
 	ready := map[string]healthz.Checker{}
@@ -553,7 +464,7 @@ func (o *Installation) addChecks(
 func (o *Installation) serving(registrar *webhook.Registrar) webhook.Serving {
 	return webhook.Serving{
 		Address: net.JoinHostPort(o.WebhookHost, strconv.Itoa(int(o.Config.Server.WebhookPort))),
-		Name:    o.Endpoint.ServerName(), Bundle: registrar.Registered(),
+		Name:    o.Endpoint.ServerName(), Bundle: registrar.RegisteredBundle,
 	}
 }
 

@@ -2,6 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package mutation mutates objects with a compiled Program: it selects the rules for an object, plans them (evaluates
+// conditions and values, and finds overridden writes), applies the plan, and compares the protected parts with the
+// original object. It reads no files, clusters or clocks. Start reading at Program.Admit and admissionSteps. Package
+// compiler makes programs of profiles, and package explanation explains every decision.
 package mutation
 
 import (
@@ -24,22 +28,21 @@ func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*R
 // Trace works like Admit and calls the observer with the object after each step. It fails with a *Failure if the object
 // is denied.
 func (p *Program) Trace(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, error) {
-	result, failure := p.admit(ctx, r, source, observe)
-	return result, asError(failure)
-}
-
-func (p *Program) admit(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	selected, failure := p.SelectRules(r)
-	if selected == nil || failure != nil {
+	switch {
+	case failure != nil:
 		return &Result{}, failure
+	case selected == nil:
+		return &Result{}, nil
 	}
 	ctx, end := expression.Limit(ctx)
 	defer end()
 	result, failure := p.admitSelected(ctx, selected, r, source, observe)
 	if failure != nil {
 		failure.Target = selected.Target.Subject()
+		return nil, failure
 	}
-	return result, failure
+	return result, nil
 }
 
 // admitSelected applies the enforced rules of a selection, and then computes the effects of the observed ones.
@@ -92,7 +95,11 @@ var admissionSteps = []func(context.Context, *admission) error{
 func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
 	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe}
 	a.result = &Result{Target: selected.Target.Subject()}
-	defer a.release()
+	defer func() {
+		if a.object != nil {
+			a.object.ForgetCommandLines()
+		}
+	}()
 	for _, step := range admissionSteps {
 		if err := step(ctx, a); err != nil {
 			return nil, asFailure(err)
@@ -101,15 +108,8 @@ func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, s
 			return a.result, nil
 		}
 	}
-	a.result.Patch, a.result.Versions = a.object.Document.Patch(), selected.mark.Value
+	a.result.Patch, a.result.Versions = a.object.Document.Patch(), selected.mark.Versions
 	return a.result, nil
-}
-
-// release makes the memory of the object's command lines available to the next admission.
-func (a *admission) release() {
-	if a.object != nil {
-		a.object.ForgetCommandLines()
-	}
 }
 
 func readObject(_ context.Context, a *admission) error {
@@ -197,22 +197,13 @@ func (p *Program) observe(ctx context.Context, selected *Selection, r Request, s
 // tryAll applies all rules to a copy.
 func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, source facts.Source, result *Result) {
 	r.Document = nil
-	all, failure := p.enforce(ctx, selected, r, source, nil)
+	// A rule that would deny the object is omitted, so that the others are still computed.
+	lenient := *selected
+	lenient.Mode.OmitFailing = true
+	all, failure := p.enforce(ctx, &lenient, r, source, nil)
 	if failure != nil {
-		// Try again without expressions that cannot be computed, to find the rule that caused the failure.
-		lenient := *selected
-		lenient.Mode.OmitFailing = true
-		var again *Failure
-		if all, again = p.enforce(ctx, &lenient, r, source, nil); again != nil {
-			result.denyAll(selected, failure)
-			return
-		}
-		all.Patch = nil
-		for i := range all.Applied {
-			if a := &all.Applied[i]; a.Reason == notComputed {
-				a.Outcome, a.Would, a.Reason = Observed, Denied, wouldDeny+string(failure.Reason)
-			}
-		}
+		result.denyAll(selected, failure)
+		return
 	}
 	observed := map[string]bool{}
 	for _, rule := range selected.Rules {
@@ -221,7 +212,7 @@ func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, so
 		}
 	}
 	enforced := result.Applied
-	result.Observed, result.Applied = all.Patch, nil
+	result.Applied = nil
 	for _, applied := range all.Applied {
 		switch {
 		case observed[applied.Profile+applied.Position.String()]:
@@ -233,6 +224,9 @@ func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, so
 }
 
 const wouldDeny = "would deny the object: "
+
+// effects describe the outcomes that observed rules would have. Only the last one has a reason, which follows.
+var effects = map[Outcome]string{Changed: "would change the object", Unchanged: "would change nothing", Overridden: "would be overridden by "}
 
 // denyAll reports for every observed rule that it would deny the object. It is used if the failing rule is unknown.
 func (r *Result) denyAll(selected *Selection, failure *Failure) {
@@ -247,16 +241,8 @@ func (r *Result) denyAll(selected *Selection, failure *Failure) {
 
 // observed returns the outcome to report for a rule that was applied to a copy.
 func (a Applied) observed() Applied {
-	switch a.Outcome {
-	case Changed:
-		a.Reason = "would change the object"
-	case Unchanged:
-		a.Reason = "would change nothing"
-	case Overridden:
-		a.Reason = "would be overridden by " + a.Reason
-	default:
-		return a
+	if effect, ok := effects[a.Outcome]; ok {
+		a.Outcome, a.Would, a.Reason = Observed, a.Outcome, effect+a.Reason
 	}
-	a.Outcome, a.Would = Observed, a.Outcome
 	return a
 }

@@ -71,8 +71,6 @@ type outcome struct {
 	Target  string           `yaml:"target,omitempty"`
 	Rules   []string         `yaml:"rules,omitempty"`
 	Patch   []map[string]any `yaml:"patch,omitempty"`
-	// Observed is the patch with rules that are only observed.
-	Observed []map[string]any `yaml:"observed,omitempty"`
 }
 
 type failure struct {
@@ -158,11 +156,6 @@ func admit(t *testing.T, program *mutation.Program, r request, object []byte) (o
 			line += ": " + applied.Reason
 		}
 		got.Rules = append(got.Rules, line)
-	}
-	if result.Observed != nil {
-		if err := json.Unmarshal(result.Observed, &got.Observed); err != nil {
-			t.Fatalf("the observed patch is no JSON: %v", err)
-		}
 	}
 	if result.Patch == nil {
 		return got, object

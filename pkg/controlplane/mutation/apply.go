@@ -32,9 +32,8 @@ func (p Plan) Exemption() contract.Exemption {
 	}
 }
 
-// Apply makes the edits of the plan and reports the outcome of each rule. On an error, the last reported rule is the
-// cause, unless all rules were reported. Results in the cache, which may be nil, are reused; an observer still sees
-// each step.
+// Apply makes the edits of the plan and returns the outcome of each rule. It fails with a *Failure, which names the rule
+// that caused it, if one did. Results in the cache, which may be nil, are reused; an observer still sees each step.
 func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
@@ -51,15 +50,15 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *KubeletCache) ([]
 			continue
 		}
 		if length := cacheableRules(p.Rules[i:]); length > 0 && cache != nil && observe == nil {
-			if done, err := cache.apply(p.Rules[i:i+length], o, applied[i:i+length]); err != nil {
-				return applied[:i+done], err
-			}
 			cached = i + length
+			if err := cache.apply(p.Rules[i:cached], o, applied[i:cached]); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		removals := o.Document.Removals()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
-			return applied[:i+1], err
+			return nil, err
 		}
 		places, all := planned.references(o.Document.Removals() > removals, applied[i].Outcome == Changed)
 		references, compare = append(references, places...), compare || all
@@ -92,21 +91,38 @@ func (p *PlannedRule) references(removed, changed bool) (places []operation.Plac
 
 // unapplied returns the outcome of the rule before it is applied.
 func (p *PlannedRule) unapplied() Applied {
-	return Applied{Profile: p.Rule.Profile, Rule: p.Rule.Name, Item: p.Rule.Item, Position: p.Rule.Position, Outcome: Skipped, Reason: p.Skipped}
+	applied := Applied{Profile: p.Rule.Profile, Rule: p.Rule.Name, Item: p.Rule.Item, Position: p.Rule.Position, Outcome: Skipped, Reason: p.Skipped}
+	if p.Failed != nil {
+		applied.Outcome, applied.Would, applied.Reason = Observed, Denied, wouldDeny+string(asFailure(p.Failed).Reason)
+	}
+	return applied
 }
 
+// apply makes the edits of the rule and sets its outcome. It fails with a *Failure that names the rule.
 func (p *PlannedRule) apply(o *target.Object, applied *Applied, observe Observer) error {
+	changed, err := p.edit(o, applied, observe)
+	if err != nil {
+		failure := applyFailure("rule "+p.Rule.String(), err)
+		failure.Rule = p.Rule.Origin()
+		return failure
+	}
+	p.report(applied, changed)
+	return nil
+}
+
+// edit makes the edits of the rule, and reports whether they changed the object.
+func (p *PlannedRule) edit(o *target.Object, applied *Applied, observe Observer) (changed bool, err error) {
 	inTexts := p.inTexts()
 	if !inTexts {
 		if err := o.Flush(); err != nil {
-			return applyFailure("rule "+p.Rule.String(), err)
+			return false, err
 		}
 	}
 	before := o.Edits()
 	if p.Rule.Target.Component == "kubelet" {
 		// The contract requires a single command line, even if the rule edits other fields.
 		if _, err := o.CommandLine(p.Rule.Target.Container); err != nil {
-			return applyFailure("rule "+p.Rule.String(), err)
+			return false, err
 		}
 	}
 	for _, step := range p.Steps {
@@ -114,23 +130,22 @@ func (p *PlannedRule) apply(o *target.Object, applied *Applied, observe Observer
 			continue
 		}
 		if err := step.apply(o); err != nil {
-			return applyFailure("rule "+p.Rule.String(), err)
+			return false, err
 		}
 		if observe == nil {
 			continue
 		}
 		if err := o.Flush(); err != nil {
-			return applyFailure("rule "+p.Rule.String(), err)
+			return false, err
 		}
 		observe(*applied, step, o)
 	}
 	if !inTexts {
 		if err := o.Flush(); err != nil {
-			return applyFailure("rule "+p.Rule.String(), err)
+			return false, err
 		}
 	}
-	p.report(applied, o.Edits() != before)
-	return nil
+	return o.Edits() != before, nil
 }
 
 // report sets the outcome of the rule after it was applied.

@@ -7,7 +7,6 @@ package mutation
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/google/cel-go/interpreter"
@@ -15,7 +14,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -27,9 +25,9 @@ func (p *Program) Profiles() []ProfileVersion { return p.profiles }
 // exclude the kube-apiserver Service for current versions of Gardener, which do not allow its mutation.
 func (p *Program) Registrations() []Registration {
 	var registrations []Registration
-	for key, forms := range p.scopes {
+	for _, key := range p.ScopeKeys() {
 		r := Registration{Set: key.Set, Provider: key.Provider, Garden: key.Garden, Observed: true}
-		for _, selected := range forms {
+		for _, selected := range p.scopes[key] {
 			r.Observed = r.Observed && selected.Enforced != nil && len(selected.Enforced.Rules) == 0
 			if selected.Form.Kind != "Service" || selected.Target.Other || p.generation != contract.Today {
 				r.Forms = append(r.Forms, *selected.Form)
@@ -40,87 +38,10 @@ func (p *Program) Registrations() []Registration {
 			registrations = append(registrations, r)
 		}
 	}
-	slices.SortFunc(registrations, CompareRegistrations)
 	return registrations
 }
 
-// RuleInfo describes a rule, for callers of Only.
-type RuleInfo struct {
-	// Set, Provider and Garden select the webhook of the rule, as in a Registration.
-	Set      target.Set
-	Provider string
-	Garden   bool
-	// Target is the object that it edits.
-	Target *target.Target
-	// Profile and Name are the names of the profile and the rule; Position and Path locate the rule.
-	Profile, Name string
-	Position      source.Position
-	Path          string
-	// Operation is the name of the operation, and Places lists the places that it writes; if Computed is true, these
-	// are samples, because expressions compute the names.
-	Operation string
-	Places    []operation.Place
-	Computed  bool
-	// Purposes lists the purposes of OperatingSystemConfigs to which the rule applies; nil for other targets.
-	Purposes []string
-	// References lists the dotted paths that its expressions use, directly or through variables and names of lookups.
-	References []string
-}
-
-// Rules returns descriptions of the program's rules, one for each place where a rule acts, in the order of the
-// profiles.
-func (p *Program) Rules() []RuleInfo {
-	var infos []RuleInfo
-	for key, forms := range p.scopes {
-		seen := map[*Rule]bool{}
-		for _, selected := range forms {
-			for _, r := range selected.Rules {
-				if !seen[r] {
-					seen[r] = true
-					infos = append(infos, infoOf(r, key))
-				}
-			}
-		}
-	}
-	slices.SortFunc(infos, func(a, b RuleInfo) int {
-		return cmp.Or(
-			cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Position.Line, b.Position.Line), cmp.Compare(a.Position.Column, b.Position.Column),
-			cmp.Compare(a.Set, b.Set), cmp.Compare(a.Provider, b.Provider),
-		)
-	})
-	return infos
-}
-
-// Only returns the program with only the rules for which keep returns true. It serves the same sets and providers.
-func (p *Program) Only(keep func(RuleInfo) bool) *Program {
-	reduced := *p
-	reduced.scopes = make(map[ScopeKey]map[formKey]*Selection, len(p.scopes))
-	for key, forms := range p.scopes {
-		reduced.scopes[key] = map[formKey]*Selection{}
-		for at, selected := range forms {
-			rules := slices.DeleteFunc(slices.Clone(selected.Rules), func(r *Rule) bool { return !keep(infoOf(r, key)) })
-			if len(rules) > 0 {
-				reduced.scopes[key][at] = &Selection{Target: selected.Target, Form: selected.Form, Rules: rules}
-			}
-		}
-	}
-	completeSelections(&reduced)
-	return &reduced
-}
-
-func infoOf(r *Rule, key ScopeKey) RuleInfo {
-	info := RuleInfo{
-		Set: key.Set, Provider: key.Provider, Garden: key.Garden, Target: r.Target, Profile: r.Profile, Name: r.Name, Position: r.Position,
-		Path: r.Path, Operation: r.Operation.Name, Purposes: r.Purposes, Computed: r.ForEach != nil && len(r.ForEach.Names) > 0,
-	}
-	for i := range r.Writes {
-		info.Places = append(info.Places, r.Writes[i].Place)
-	}
-	info.References = slices.Sorted(maps.Keys(r.Scope.Expand(r.References())))
-	return info
-}
-
-// Permission is a permission that an installation needs for a lookup, if it is known before an admission.
+// Permission is the permission to get the object of a lookup, as far as it is known before an admission.
 type Permission struct {
 	// Profile and Lookup name the lookup; Position is where it names its object.
 	Profile, Lookup string
@@ -132,25 +53,6 @@ type Permission struct {
 	Namespace string
 	// Name is the name of the object, or "" if it is computed for each control plane.
 	Name string
-	// Followed is true if the object is also listed and watched by its name: in Namespace, or with Everywhere in all
-	// namespaces.
-	Followed, Everywhere bool
-}
-
-// Ask is a required verb in a namespace. An empty namespace means all.
-type Ask struct{ Verb, Namespace string }
-
-// Asks returns the verbs and namespaces that the lookup needs.
-func (p Permission) Asks() []Ask {
-	asks := []Ask{{"get", p.Namespace}}
-	if !p.Followed {
-		return asks
-	}
-	namespace := p.Namespace
-	if p.Everywhere {
-		namespace = ""
-	}
-	return append(asks, Ask{"list", namespace}, Ask{"watch", namespace})
 }
 
 // Permissions returns the permissions for all lookups that rules use, sorted by profile, lookup and namespace. It omits
@@ -159,10 +61,12 @@ func (p *Program) Permissions() []Permission {
 	seen := map[Permission]bool{}
 	var needed []Permission
 	for key, selected := range p.Selections() {
-		for scope, l := range selected.Needs.Used() {
-			if permission := permissionOf(l, scope, key.Garden); !seen[permission] {
-				seen[permission] = true
-				needed = append(needed, permission)
+		for _, r := range selected.Rules {
+			for _, l := range r.Needs.Lookups {
+				if permission := permissionOf(l, key.Garden); !seen[permission] {
+					seen[permission] = true
+					needed = append(needed, permission)
+				}
 			}
 		}
 	}
@@ -173,20 +77,20 @@ func (p *Program) Permissions() []Permission {
 }
 
 // permissionOf returns the permission that the lookup needs for the control planes of shoots, or for the garden.
-func permissionOf(l *scope.Lookup, s *scope.Scope, garden bool) Permission {
+func permissionOf(l *scope.Lookup, garden bool) Permission {
 	request := l.Request
 	// A name that uses only parameters is already known, because no other variable is visible.
-	if known, err := l.Resolve(context.Background(), s.View(context.Background(), interpreter.EmptyActivation(), nil, "")); err == nil {
+	if known, err := l.Resolve(context.Background(), l.Scope.View(context.Background(), interpreter.EmptyActivation(), nil, "")); err == nil {
 		request = known
 	}
 	needed := Permission{
-		Profile: s.Profile, Lookup: request.Name, Position: l.At,
-		Group: request.Group, Resource: request.Resource, Name: request.ObjectName, Followed: !l.Request.Computed,
+		Profile: l.Scope.Profile, Lookup: request.Name, Position: l.At,
+		Group: request.Group, Resource: request.Resource, Name: request.ObjectName,
 	}
 	if request.Scope != facts.ScopeCluster {
 		needed.Namespace = request.Namespace
 		if garden && needed.Namespace == "" {
-			needed.Namespace, needed.Everywhere = target.GardenNamespace, needed.Followed
+			needed.Namespace = target.GardenNamespace
 		}
 	}
 	return needed
@@ -197,17 +101,15 @@ func permissionOf(l *scope.Lookup, s *scope.Scope, garden bool) Permission {
 func (p *Program) Lookups() []facts.LookupRequest {
 	var used []*scope.Lookup
 	for _, selected := range p.Selections() {
-		for _, l := range selected.Needs.Used() {
-			if !slices.Contains(used, l) {
-				used = append(used, l)
-			}
+		for _, r := range selected.Rules {
+			used = append(used, r.Needs.Lookups...)
 		}
 	}
 	slices.SortFunc(used, func(a, b *scope.Lookup) int {
-		return cmp.Or(cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Request.Name, b.Request.Name))
+		return cmp.Or(cmp.Compare(a.Scope.Profile, b.Scope.Profile), cmp.Compare(a.Request.Name, b.Request.Name))
 	})
 	var requests []facts.LookupRequest
-	for _, l := range used {
+	for _, l := range slices.Compact(used) {
 		requests = append(requests, l.Request)
 	}
 	return requests

@@ -52,12 +52,7 @@ func agrees(t *testing.T, want outcome, got *explanation.Explanation) {
 	for _, rule := range got.Rules {
 		line := fmt.Sprintf("%s: %s", rule.Name(), rule.Outcome)
 		if rule.Reason != "" {
-			// Of a lookup that is missing, an explanation says more.
-			reason, _, _ := strings.Cut(rule.Reason, " is missing: ")
-			if reason != rule.Reason {
-				reason += " is missing"
-			}
-			line += ": " + reason
+			line += ": " + rule.Reason
 		}
 		lines = append(lines, line)
 		isFalse := rule.When != nil && rule.When.Value == "false"
@@ -146,7 +141,7 @@ controlplane:
 
 // withoutStates returns the whole explanation except the object itself.
 func withoutStates(e *explanation.Explanation) []string {
-	said := []string{fmt.Sprint(e.Denied, e.Lookups)}
+	said := []string{fmt.Sprint(e.Denied, e.Missing)}
 	for _, rule := range e.Rules {
 		said = append(said, fmt.Sprintf("%v %v", rule.Applied, rule.Failed))
 		for _, step := range rule.Steps {

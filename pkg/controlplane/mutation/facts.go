@@ -6,15 +6,13 @@ package mutation
 
 import (
 	"context"
-	"maps"
 	"slices"
 
-	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -27,25 +25,28 @@ type Views []*scope.View
 var noFacts = &facts.Facts{}
 
 // Of returns the variables for the expressions of a profile.
-func (v Views) Of(s *scope.Scope) operation.Variables {
+func (v Views) Of(s *scope.Scope) *scope.View {
 	return v[slices.IndexFunc(v, func(v *scope.View) bool { return v.Scope == s })]
 }
 
-// Missing returns the reason for skipping a rule because a lookup found nothing. It is empty if there is none.
-func (v Views) Missing(r *Rule) string {
-	if name := v.Of(r.Scope).(*scope.View).MissingOf(r.Needs); name != "" {
-		return "lookup " + name + " is missing"
-	}
-	return ""
-}
-
-// Facts reads only the facts that the rules of the selection need. If tolerate is not nil, it makes all lookups of the
+// Facts reads only the facts that the rules for the object need. If tolerate is not nil, it makes all lookups of the
 // rules, calls tolerate with each that fails, and continues after every failure.
 func (s *Selection) Facts(
-	ctx context.Context, g contract.Generation, r Request, o *target.Object, source facts.Source, tolerate func(*scope.LookupError) bool,
+	ctx context.Context, g contract.Generation, r Request, o *target.Object, source facts.Source, tolerate func(*scope.LookupError),
 ) (Views, *Failure) {
-	needs := s.NeedsFor(g, o)
-	found := noFacts
+	var (
+		needs scope.Needs
+		found = noFacts
+		skips = SkipsFor(g, o)
+	)
+	for _, rule := range s.Rules {
+		if skips.Reason(rule) == "" {
+			needs.Cluster = needs.Cluster || rule.Needs.Cluster
+			needs.Object = needs.Object || rule.Needs.Object
+			needs.Seed = needs.Seed || rule.Needs.Seed
+			needs.CloudProfile = needs.CloudProfile || rule.Needs.CloudProfile
+		}
+	}
 	if needs.Cluster {
 		read, err := readFacts(ctx, r.Namespace, o, source)
 		switch {
@@ -63,18 +64,39 @@ func (s *Selection) Facts(
 		object = describe(ctx, o, r)
 	}
 	base := found.Activation(object, r.Operation)
-	result := make(Views, len(needs.Scopes))
-	for i, scope := range needs.Scopes {
-		result[i] = scope.View(ctx, base, found, object.Labels[facts.LabelWorkerPool])
-		named := needs.Lookups[scope]
-		if tolerate == nil {
-			named = s.wanted(ctx, o, result[i], named)
+	views := make(Views, len(s.scopes))
+	for i, scope := range s.scopes {
+		views[i] = scope.View(ctx, base, found, object.Labels[facts.LabelWorkerPool])
+	}
+	return views, s.look(ctx, views, r.Namespace, skips, source, tolerate)
+}
+
+// look makes the lookups of the rules that apply, as far as this is known.
+func (s *Selection) look(
+	ctx context.Context, views Views, namespace string, skips Skips, source facts.Source, tolerate func(*scope.LookupError),
+) *Failure {
+	for _, rule := range s.Rules {
+		if len(rule.Needs.Lookups) == 0 || skips.Reason(rule) != "" {
+			continue
 		}
-		if err := result[i].Look(ctx, r.Namespace, named, source, tolerate); err != nil {
-			return nil, lookupFailure(err)
+		view := views.Of(rule.Scope)
+		if rule.early && tolerate == nil && !s.Mode.Forced {
+			// The plan denies the object if the condition fails.
+			if holds, err := rule.When.Bool(ctx, view); err == nil && !holds {
+				continue
+			}
+		}
+		for _, l := range rule.Needs.Lookups {
+			switch err := view.Look(ctx, namespace, l, source); {
+			case err == nil:
+			case tolerate == nil:
+				return lookupFailure(err)
+			default:
+				tolerate(err)
+			}
 		}
 	}
-	return result, nil
+	return nil
 }
 
 // describe returns the object in the form that expressions use.
@@ -105,32 +127,6 @@ func texts(n *document.Node) map[string]string {
 	return result
 }
 
-// wanted returns the lookups of rules that apply, as far as conditions can be evaluated without lookups. Failing
-// conditions are left to the plan, which denies the object.
-func (s *Selection) wanted(ctx context.Context, o *target.Object, v *scope.View, all map[string]bool) map[string]bool {
-	if len(all) == 0 || s.Mode.Forced {
-		return all
-	}
-	wanted, left := map[string]bool{}, false
-	for _, r := range s.Rules {
-		lookups := r.Needs.Lookups[r.Scope]
-		if r.Scope != v.Scope || len(lookups) == 0 || r.Misses(o) != "" {
-			continue
-		}
-		if r.early {
-			if holds, err := v.Decide(ctx, r.When, r.WhenText); err == nil && !holds {
-				left = true
-				continue
-			}
-		}
-		maps.Copy(wanted, lookups)
-	}
-	if !left {
-		return all
-	}
-	return wanted
-}
-
 // readFacts reads the facts of a namespace. During an upgrade of Kubernetes, a cached Cluster can be older than the
 // object, according to the object's image, or not have the object's worker pool. Then it is read again, once, before
 // any decision. An object that is older than the Cluster is normal: a control plane and its nodes are upgraded one
@@ -159,15 +155,11 @@ func isStale(f *facts.Facts, o *target.Object) bool {
 
 // newer reports whether one version of Kubernetes is newer than another. It ignores suffixes, which depend on the
 // build. An invalid version is not newer than any.
-func newer(version, than string) bool {
-	if version == than {
+func newer(of, than string) bool {
+	if of == than {
 		return false
 	}
-	a, errA := semver.NewVersion(version)
-	b, errB := semver.NewVersion(than)
-	if errA != nil || errB != nil {
-		return false
-	}
-	core := func(v *semver.Version) *semver.Version { return semver.New(v.Major(), v.Minor(), v.Patch(), "", "") }
-	return core(a).GreaterThan(core(b))
+	a, errA := version.ParseGeneric(of)
+	b, errB := version.ParseGeneric(than)
+	return errA == nil && errB == nil && a.GreaterThan(b)
 }

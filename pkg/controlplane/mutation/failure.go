@@ -51,6 +51,8 @@ type Failure struct {
 	Target string
 	// By is the deny rule that applies, or nil for other reasons.
 	By *Applied
+	// Rule is the rule that could not be applied, or nil.
+	Rule *Rule
 	// Err is the cause, for logs, or nil if the message is complete.
 	Err error
 }
@@ -62,14 +64,6 @@ var codes = map[Reason]int32{
 	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500, DeniedByRule: 403,
 }
 
-// asError converts a nil *Failure to a nil error.
-func asError(f *Failure) error {
-	if f == nil {
-		return nil
-	}
-	return f
-}
-
 func asFailure(err error) *Failure {
 	var failure *Failure
 	if errors.As(err, &failure) {
@@ -79,22 +73,22 @@ func asFailure(err error) *Failure {
 }
 
 func applyFailure(what string, err error) *Failure {
+	reason := Internal
 	switch {
 	case errors.Is(err, target.ErrContainerMissing):
-		return fail(ContainerMissing, err, "%s", what)
+		reason = ContainerMissing
 	case errors.Is(err, document.ErrDuplicateKey), errors.Is(err, document.ErrTooLarge), errors.Is(err, document.ErrTooDeep):
-		return fail(ObjectUnreadable, err, "%s", what)
+		reason = ObjectUnreadable
 	case errors.Is(err, target.ErrNested), errors.Is(err, document.ErrKind):
-		return fail(NestedUnreadable, err, "%s", what)
+		reason = NestedUnreadable
 	case errors.Is(err, operation.ErrValue):
-		return fail(ExpressionFailed, err, "%s", what)
+		reason = ExpressionFailed
 	case errors.Is(err, target.ErrNodePartMissing):
-		return fail(NodePartMissing, err, "%s", what)
+		reason = NodePartMissing
 	case errors.Is(err, contract.ErrBroken):
-		return fail(ContractBroken, err, "%s", what)
-	default:
-		return fail(Internal, err, "%s", what)
+		reason = ContractBroken
 	}
+	return fail(reason, err, "%s", what)
 }
 
 // Error returns the message with the cause.
@@ -111,39 +105,36 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Code returns the HTTP status code for the response to kube-apiserver.
 func (f *Failure) Code() int32 { return codes[f.Reason] }
 
+// fail returns a failure. If no time was left, this is the reason.
 func fail(reason Reason, err error, format string, arguments ...any) *Failure {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		reason = DeadlineExceeded
+	}
 	return &Failure{Reason: reason, Message: fmt.Sprintf(format, arguments...), Err: err}
 }
 
 func evaluationFailure(r *Rule, err error) *Failure {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fail(DeadlineExceeded, err, "rule %s: no time was left", r)
-	}
 	return fail(ExpressionFailed, err, "rule %s", r)
 }
 
 func factsFailure(namespace string, err error) *Failure {
+	reason := FactsUnavailable
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fail(DeadlineExceeded, err, "reading the facts of namespace %s", namespace)
 	case errors.Is(err, facts.ErrNotFound):
-		return fail(ClusterMissing, err, "reading the facts of namespace %s", namespace)
+		reason = ClusterMissing
 	case errors.Is(err, facts.ErrUndecodable):
-		return fail(ClusterUndecodable, err, "reading the facts of namespace %s", namespace)
-	default:
-		return fail(FactsUnavailable, err, "reading the facts of namespace %s", namespace)
+		reason = ClusterUndecodable
 	}
+	return fail(reason, err, "reading the facts of namespace %s", namespace)
 }
 
 func lookupFailure(e *scope.LookupError) *Failure {
 	reason := LookupFailed
 	switch {
-	case errors.Is(e.Cause, context.DeadlineExceeded), errors.Is(e.Cause, context.Canceled):
-		reason = DeadlineExceeded
 	case e.Unresolved:
 		reason = ExpressionFailed
-	case e.Missing():
+	case errors.Is(e.Cause, facts.ErrNotFound):
 		reason = LookupMissing
 	}
-	return fail(reason, e.Cause, "%s", e.Subject())
+	return fail(reason, e, "%s", e.Subject())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/utils/lru"
 
@@ -31,24 +32,13 @@ const maxCompiledItems = 512
 // maximumItems limits the items of a forEach, which come from objects that users write.
 const maximumItems = 256
 
-// Item is one item of a forEach with its name in messages.
-type Item struct {
-	value ref.Val
-	Label string
-}
-
-// itemView provides the variables for expressions of a rule with forEach.
-type itemView struct {
-	operation.Variables
-
-	item ref.Val
-}
-
 // ForEach is a rule with forEach: it expands to one rule for each item of a list or mapping. Operations are compiled
 // without knowing it. For each item, computed names are inserted into the arguments, and the operation is compiled with
 // them. Values are compiled once, when the profile is loaded.
 type ForEach struct {
-	Items       items
+	Items scope.Computed
+	// record is the type of an item with key and value. It is nil for items of a list and for unknown types.
+	record      *expression.ObjectType
 	Names       []*computedName
 	values      *compiledValues
 	context     operation.Context
@@ -60,14 +50,6 @@ type ForEach struct {
 	members *lru.Cache
 	// secret reports that the items come from a Secret, so that messages must not contain them.
 	secret bool
-}
-
-// items compute the list or mapping of a forEach.
-type items struct {
-	scope.Computed
-
-	// record is the type of an item with key and value. It is nil for items of a list and for unknown types.
-	record *expression.ObjectType
 }
 
 // computedName is a key or a scalar in the arguments of a rule with forEach that depends on the item. Expressions that
@@ -108,10 +90,10 @@ func NewForEach(
 		context: context, arguments: arguments, path: path, generation: g, members: lru.New(maxCompiledItems),
 	}
 	var findings source.Findings
-	if f.Items.Computed, findings = scope.Compile(seen, node, rulePath+".forEach"); len(findings) > 0 {
+	if f.Items, findings = scope.Compile(seen, node, rulePath+".forEach"); len(findings) > 0 {
 		return nil, findings
 	}
-	declared, problem := f.Items.declare()
+	declared, problem := f.declare()
 	if problem != "" {
 		return nil, source.Findings{node.Finding(rulePath+".forEach", "%s", problem).Of(source.WrongType)}
 	}
@@ -121,15 +103,15 @@ func NewForEach(
 	}
 	f.values = &compiledValues{environment: f.Environment, at: map[source.Position]bool{}, templates: map[compiledValue]*expression.Template{}}
 	f.context.Expressions = f.values
-	f.secret = len(in.SecretsIn(f.Items.References())) > 0 || in.ReadsSecret(context.Target, f.Items.References())
+	f.secret = in.NamesOf(context.Target, f.Items.References()) != nil
 	return f, nil
 }
 
 // declare returns the declaration of the variable item for the type of the list or mapping, or a message about a wrong
 // type.
-func (i *items) declare() (expression.Variable, string) {
+func (f *ForEach) declare() (expression.Variable, string) {
 	declared := expression.Variable{Name: scope.ItemName, Type: cel.DynType}
-	switch result := i.Type; result.Kind() {
+	switch result := f.Items.Type; result.Kind() {
 	case types.DynKind:
 	case types.ListKind:
 		declared.Type = result.Parameters()[0]
@@ -138,8 +120,8 @@ func (i *items) declare() (expression.Variable, string) {
 		if value.Kind() == types.StructKind {
 			value = cel.DynType
 		}
-		i.record = expression.NewObjectType("graft.Item", map[string]*cel.Type{"key": cel.StringType, "value": value})
-		declared = expression.Variable{Name: scope.ItemName, Object: i.record}
+		f.record = expression.NewObjectType("graft.Item", map[string]*cel.Type{"key": cel.StringType, "value": value})
+		declared = expression.Variable{Name: scope.ItemName, Object: f.record}
 	default:
 		return declared, "must be a list or a mapping, is " + cel.FormatCELType(result)
 	}
@@ -152,26 +134,19 @@ func (f *ForEach) compileMember(definition operation.Definition, replaced map[*y
 	return definition.Compile(&context, source.Node{Node: replace(f.arguments.Node, replaced), File: f.arguments.File}, f.path)
 }
 
-// In returns the variables together with the item.
-func (i Item) In(variables operation.Variables) operation.Variables {
-	return itemView{variables, i.value}
-}
-
-// ResolveName implements the CEL activation.
-func (v itemView) ResolveName(name string) (any, bool) {
-	if name == scope.ItemName {
-		return v.item, true
+// WithItem returns the variables together with the item that the rule was made for, if any.
+func (r *Rule) WithItem(variables operation.Variables) operation.Variables {
+	if r.whole == nil {
+		return variables
 	}
-	return v.Variables.ResolveName(name)
+	item, _ := interpreter.NewActivation(map[string]any{scope.ItemName: r.item}) // a map is always valid
+	return interpreter.NewHierarchicalActivation(variables, item)
 }
-
-// Parent implements the CEL activation; ResolveName queries the parent itself.
-func (v itemView) Parent() operation.Variables { return nil }
 
 // planForEach plans the rule for each of its items. It fails if the list of items, a condition or a value cannot be
 // evaluated.
 func planForEach(ctx context.Context, r *Rule, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
-	found, err := r.ForEach.ItemsFor(ctx, variables)
+	found, err := r.ForEach.itemsFor(ctx, variables)
 	if err != nil {
 		return nil, evaluationFailure(r, err)
 	}
@@ -179,19 +154,20 @@ func planForEach(ctx context.Context, r *Rule, variables operation.Variables, mo
 		return []PlannedRule{{Rule: r, Skipped: "there are no items"}}, nil
 	}
 	planned := make([]PlannedRule, len(found))
-	for i, it := range found {
-		if planned[i], err = r.planItem(ctx, it, it.In(variables), mode); err != nil {
+	for i, item := range found {
+		if planned[i], err = r.planItem(ctx, i, item, variables, mode); err != nil {
 			return nil, err
 		}
 	}
 	return planned, nil
 }
 
-// planItem plans the rule for one item.
-func (r *Rule) planItem(ctx context.Context, it Item, variables operation.Variables, mode PlanMode) (PlannedRule, error) {
+// planItem plans the rule for the item with an index.
+func (r *Rule) planItem(ctx context.Context, index int, item ref.Val, variables operation.Variables, mode PlanMode) (PlannedRule, error) {
 	named := *r
-	named.Item, named.ForEach, named.whole = it.Label, nil, r
+	named.Item, named.item, named.ForEach, named.whole = r.ForEach.labelOf(item, index), item, nil, r
 	planned := PlannedRule{Rule: &named}
+	variables = named.WithItem(variables)
 	holds, err := planned.holds(ctx, variables, mode)
 	if err != nil || !holds {
 		return planned, err
@@ -228,7 +204,7 @@ func (r *Rule) member(ctx context.Context, named *Rule, variables operation.Vari
 	if err := findings.Err(); err != nil {
 		return nil, fail(ExpressionFailed, err, "rule %s: the computed names", named)
 	}
-	if err := CheckContract(r.Target, &compiled, f.generation).Err(); err != nil {
+	if err := CheckContract(r.Target, &compiled, f.generation, source.Node{}).Err(); err != nil {
 		return nil, fail(ContractBroken, err, "rule %s", named)
 	}
 	r.Scope.MarkSecrets(r.Target, compiled.Writes, f.Items.References())
@@ -236,9 +212,9 @@ func (r *Rule) member(ctx context.Context, named *Rule, variables operation.Vari
 	return compiled.Writes, nil
 }
 
-// ItemsFor computes the items, those of a mapping sorted by key. It fails if the value is neither a list nor a mapping,
+// itemsFor computes the items, those of a mapping sorted by key. It fails if the value is neither a list nor a mapping,
 // or has more than 256 items.
-func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) ([]Item, error) {
+func (f *ForEach) itemsFor(ctx context.Context, variables operation.Variables) ([]ref.Val, error) {
 	computed, err := f.Items.Evaluate(ctx, variables)
 	if err != nil {
 		return nil, err
@@ -249,26 +225,24 @@ func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) (
 			return nil, fmt.Errorf("forEach has %d items, at most %d are allowed", size, maximumItems)
 		}
 	}
-	var found []Item
 	switch value := value.(type) {
 	case types.Null:
+		return nil, nil
 	case traits.Lister:
+		var found []ref.Val
 		for i := value.Iterator(); i.HasNext() == types.True; {
-			found = append(found, Item{value: i.Next()})
+			found = append(found, i.Next())
 		}
+		return found, nil
 	case traits.Mapper:
-		found, err = f.Items.entries(value)
+		return f.entries(value)
 	default:
-		err = errors.New("forEach must be a list or a mapping, is " + value.Type().TypeName())
+		return nil, errors.New("forEach must be a list or a mapping, is " + value.Type().TypeName())
 	}
-	for i := range found {
-		found[i].Label = f.labelOf(found[i].value, i)
-	}
-	return found, err
 }
 
 // entries returns the items of a mapping: objects with key and value.
-func (i *items) entries(m traits.Mapper) ([]Item, error) {
+func (f *ForEach) entries(m traits.Mapper) ([]ref.Val, error) {
 	values := map[string]ref.Val{}
 	var keys []string
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -280,13 +254,13 @@ func (i *items) entries(m traits.Mapper) ([]Item, error) {
 		values[string(key)] = m.Get(key)
 	}
 	slices.Sort(keys)
-	found := make([]Item, len(keys))
+	found := make([]ref.Val, len(keys))
 	for n, key := range keys {
 		fields := map[string]any{"key": key, "value": values[key]}
-		if i.record != nil {
-			found[n].value = i.record.Value(expression.Values(fields))
+		if f.record != nil {
+			found[n] = f.record.Value(expression.Values(fields))
 		} else {
-			found[n].value = expression.Value(fields)
+			found[n] = expression.Value(fields)
 		}
 	}
 	return found, nil
@@ -294,15 +268,10 @@ func (i *items) entries(m traits.Mapper) ([]Item, error) {
 
 // labelOf returns the name of an item in messages: a scalar itself, its name or key, or its number.
 func (f *ForEach) labelOf(value ref.Val, index int) string {
+	const most = 60
 	if f.secret {
 		return fmt.Sprint(index)
 	}
-	return LabelOf(value, index)
-}
-
-// LabelOf returns the readable name of an item without secret data.
-func LabelOf(value ref.Val, index int) string {
-	const most = 60
 	if indexed, ok := value.(traits.Indexer); ok {
 		for _, field := range []types.String{"name", "key"} {
 			if text, ok := indexed.Get(field).(types.String); ok && text != "" {
@@ -338,23 +307,19 @@ func (v *compiledValues) Template(text string, at source.Position) (*expression.
 // place.
 func (f *ForEach) CompileSample(definition operation.Definition) ([]operation.Write, source.Findings) {
 	texts := computed(f.arguments, f.path)
+	// At first, all texts that are no keys may be values.
 	f.Names = slices.DeleteFunc(slices.Clone(texts), func(n *computedName) bool { return !n.key })
-	if findings := f.compileNames(); len(findings) > 0 {
-		return nil, findings
-	}
-	// Compile once to find the errors of the operation itself.
-	_, _ = f.compileMember(definition, f.Samples())
 	var first source.Findings
 	for range len(texts)*len(sampleShapes) + 2 {
-		f.Names = slices.DeleteFunc(slices.Clone(texts), func(n *computedName) bool { return !n.key && f.values.at[expression.At(n.Node)] })
 		if findings := f.compileNames(); len(findings) > 0 {
 			return nil, findings
 		}
 		known := len(f.values.at)
 		writes, findings := f.compileMember(definition, f.Samples())
+		names := slices.DeleteFunc(slices.Clone(texts), func(n *computedName) bool { return !n.key && f.values.at[expression.At(n.Node)] })
 		switch {
-		case slices.ContainsFunc(f.Names, func(n *computedName) bool { return !n.key && f.values.at[expression.At(n.Node)] }):
-			first = nil
+		case len(names) != len(f.Names):
+			f.Names, first = names, nil
 		case len(findings) == 0:
 			f.values.done = true
 			return writes, nil

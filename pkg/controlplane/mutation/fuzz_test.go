@@ -110,11 +110,10 @@ controlplane:
   - flags: {set: {cloud-provider: external, repeated: [a, b]}, remove: [cloud-config]}
   - featureGates: {A: true, B: null}
   - mapFlags: {runtime-config: {set: {x: y}}}
-  - listFlags: {controllers: {add: [a], remove: [b]}}
   - env: {set: {A: "${ shoot.region }", S: {secretKeyRef: {name: s, key: k}}}, remove: [B]}
   - volumes: {set: {v: {secret: {secretName: s}, mount: {mountPath: /v}}}, remove: [w]}
   - containers: {set: {sidecar: {image: i, env: [{name: E, value: e}], resources: {requests: {cpu: 100m}}}}, remove: [gone]}
-  - initContainers: {set: {init: {image: i}}}
+  - fields: {set: {'spec.template.spec.initContainers[name=init]': {image: i}}}
   - labels: {set: {a: b}, remove: [c]}
   - annotations: {set: {a: b}}
   - podLabels: {set: {a: b}}

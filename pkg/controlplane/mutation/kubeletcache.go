@@ -15,8 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// The limits of a KubeletCache, which bound its texts to 8 MiB, and its memory with the parsed units to 32 MiB. It usually
-// takes 6 MiB.
+// The limits of a KubeletCache, which bound its texts to 8 MiB.
 const (
 	// CachedTexts is the number of results.
 	CachedTexts = 512
@@ -55,23 +54,22 @@ func cacheableRules(rules []PlannedRule) int {
 	return end
 }
 
-// apply applies the rules, if possible with a cached result. With an error, it returns the number of rules that were
-// applied, including the one that caused it.
-func (c *KubeletCache) apply(rules []PlannedRule, o *target.Object, applied []Applied) (int, error) {
+// apply applies the rules, if possible with a cached result. It fails with a *Failure, as PlannedRule.apply does.
+func (c *KubeletCache) apply(rules []PlannedRule, o *target.Object, applied []Applied) error {
 	if err := o.Flush(); err != nil {
-		return 1, applyFailure("the units and files", err)
+		return applyFailure("the units and files", err)
 	}
 	texts := o.KubeletTexts(slices.ContainsFunc(rules, editsConfiguration))
 	if len(texts.Unit)+len(texts.Configuration) > CachedTextBytes {
-		_, done, err := applyAll(rules, o, applied)
-		return done, err
+		_, err := applyAll(rules, o, applied)
+		return err
 	}
 	key := cacheKey(rules, texts)
 	if known, ok := c.effects.Get(key); ok {
 		effect := known.(*kubeletEffect)
 		changed := effect.changed
 		if err := o.EditKubelet(effect.edit); err != nil {
-			return 1, applyFailure("the units and files", err)
+			return applyFailure("the units and files", err)
 		}
 		for i := range rules {
 			if rules[i].Skipped == "" {
@@ -79,35 +77,34 @@ func (c *KubeletCache) apply(rules []PlannedRule, o *target.Object, applied []Ap
 				changed = changed[1:]
 			}
 		}
-		return len(rules), nil
+		return nil
 	}
-	changed, done, err := applyAll(rules, o, applied)
+	changed, err := applyAll(rules, o, applied)
 	if err != nil {
-		return done, err
+		return err
 	}
 	if err := o.Flush(); err != nil {
-		return len(rules), applyFailure("the units and files", err)
+		return applyFailure("the units and files", err)
 	}
 	if edit, ok := o.KubeletEdit(texts); ok && edit.Bytes() <= CachedTextBytes {
 		c.effects.Add(key, &kubeletEffect{edit, changed})
 	}
-	return len(rules), nil
+	return nil
 }
 
-// applyAll applies the rules and reports for each that is not skipped whether it changed a text. With an error, it
-// returns the number of rules that were applied, including the one that caused it.
-func applyAll(rules []PlannedRule, o *target.Object, applied []Applied) ([]bool, int, error) {
+// applyAll applies the rules and reports for each that is not skipped whether it changed a text.
+func applyAll(rules []PlannedRule, o *target.Object, applied []Applied) ([]bool, error) {
 	var changed []bool
 	for i := range rules {
 		if rules[i].Skipped != "" {
 			continue
 		}
 		if err := rules[i].apply(o, &applied[i], nil); err != nil {
-			return nil, i + 1, err
+			return nil, err
 		}
 		changed = append(changed, applied[i].Outcome == Changed)
 	}
-	return changed, len(rules), nil
+	return changed, nil
 }
 
 // editsConfiguration reports whether the rule edits the configuration file. Every rule for the kubelet reads the unit.

@@ -36,8 +36,8 @@ controlplane:
 func TestPermissions(t *testing.T) {
 	want := []mutation.Permission{
 		{Profile: "p", Lookup: "bucket", Group: "extensions.gardener.cloud", Resource: "backupbuckets"},
-		{Profile: "p", Lookup: "cloud", Resource: "secrets", Name: "cloudprovider", Followed: true},
-		{Profile: "p", Lookup: "cloud", Resource: "secrets", Name: "cloudprovider", Namespace: "garden", Followed: true, Everywhere: true},
+		{Profile: "p", Lookup: "cloud", Resource: "secrets", Name: "cloudprovider"},
+		{Profile: "p", Lookup: "cloud", Resource: "secrets", Name: "cloudprovider", Namespace: "garden"},
 		{Profile: "p", Lookup: "garden", Group: "apps", Resource: "deployments", Name: "theirs", Namespace: "elsewhere"},
 		{Profile: "p", Lookup: "infra", Group: "extensions.gardener.cloud", Resource: "infrastructures"},
 	}
@@ -47,22 +47,5 @@ func TestPermissions(t *testing.T) {
 	}
 	if len(got) > 0 && got[0].Position.Line == 0 {
 		t.Errorf("a permission does not know its position: %+v", got[0])
-	}
-}
-
-// TestWatchedObjectsNeedListAndWatch checks that watched objects need list and watch, and other objects only get.
-func TestWatchedObjectsNeedListAndWatch(t *testing.T) {
-	for name, test := range map[string]struct {
-		permission mutation.Permission
-		want       []mutation.Ask
-	}{
-		"a computed name":       {mutation.Permission{Namespace: "a"}, []mutation.Ask{{Verb: "get", Namespace: "a"}}},
-		"in all namespaces":     {mutation.Permission{Followed: true}, []mutation.Ask{{Verb: "get"}, {Verb: "list"}, {Verb: "watch"}}},
-		"in one namespace":      {mutation.Permission{Followed: true, Namespace: "a"}, []mutation.Ask{{"get", "a"}, {"list", "a"}, {"watch", "a"}}},
-		"for the garden, named": {mutation.Permission{Followed: true, Everywhere: true, Namespace: "garden"}, []mutation.Ask{{"get", "garden"}, {"list", ""}, {"watch", ""}}},
-	} {
-		if diff := cmp.Diff(test.want, test.permission.Asks()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -112,19 +111,11 @@ func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.
 // or a rule denies the object.
 func (s *Selection) Plan(ctx context.Context, g contract.Generation, o *target.Object, views Views) (Plan, error) {
 	plan := Plan{Rules: make([]PlannedRule, 0, len(s.Rules))}
-	clause, locked := contract.ServiceLocked(o, g)
 	mode := s.Mode
 	mode.Exists = o.Old != nil
-	purpose := o.Purpose()
+	skips := SkipsFor(g, o)
 	for _, r := range s.Rules {
-		skipped := r.missesIn(o.Form, purpose, o)
-		if locked {
-			skipped = clause.String()
-		}
-		if skipped == "" {
-			skipped = views.Missing(r)
-		}
-		if skipped != "" {
+		if skipped := skips.Reason(r); skipped != "" {
 			plan.Rules = append(plan.Rules, PlannedRule{Rule: r, Skipped: skipped})
 			continue
 		}
@@ -192,13 +183,7 @@ func (p *PlannedRule) holds(ctx context.Context, variables operation.Variables, 
 	if p.Rule.When == nil || mode.Forced {
 		return true, nil
 	}
-	evaluate := p.Rule.When.Bool
-	if v, ok := variables.(*scope.View); ok {
-		evaluate = func(ctx context.Context, _ operation.Variables) (bool, error) {
-			return v.Decide(ctx, p.Rule.When, p.Rule.WhenText)
-		}
-	}
-	holds, err := evaluate(ctx, variables)
+	holds, err := p.Rule.When.Bool(ctx, variables)
 	if err != nil {
 		p.Read = p.Rule.When.References()
 		return false, evaluationFailure(p.Rule, err)

@@ -53,6 +53,12 @@ type ScopeKey struct {
 
 type formKey struct{ group, kind, name string }
 
+// covers reports whether the name of the key is a prefix of the object's name.
+func (k formKey) covers(group, kind, name string) bool {
+	prefix, isPrefix := strings.CutSuffix(k.name, "*")
+	return isPrefix && k.group == group && k.kind == kind && strings.HasPrefix(name, prefix)
+}
+
 // SelectRules returns the rules for an object, or nil if there are none.
 func (p *Program) SelectRules(r Request) (*Selection, *Failure) {
 	forms, ok := p.scopes[ScopeKey{Set: r.Set, Provider: r.Provider, Garden: r.Garden}]
@@ -79,9 +85,8 @@ func longest(forms map[formKey]*Selection, r Request) *Selection {
 		length = -1
 	)
 	for at, selected := range forms {
-		prefix, isPrefix := strings.CutSuffix(at.name, "*")
-		if isPrefix && at.group == r.Group && at.kind == r.Kind && len(prefix) > length && strings.HasPrefix(r.Name, prefix) {
-			found, length = selected, len(prefix)
+		if at.covers(r.Group, r.Kind, r.Name) && len(at.name) > length {
+			found, length = selected, len(at.name)
 		}
 	}
 	return found
@@ -104,7 +109,9 @@ func (p *Program) Generation() contract.Generation { return p.generation }
 
 // ScopeKeys returns the scopes with rules, sorted by set and provider.
 func (p *Program) ScopeKeys() []ScopeKey {
-	return slices.SortedFunc(maps.Keys(p.scopes), compareScopes)
+	return slices.SortedFunc(maps.Keys(p.scopes), func(a, b ScopeKey) int {
+		return cmp.Or(cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)), strings.Compare(a.Provider, b.Provider))
+	})
 }
 
 // Selections returns all selections with their scopes, sorted by set and provider.
@@ -120,47 +127,37 @@ func (p *Program) Selections() iter.Seq2[ScopeKey, *Selection] {
 	}
 }
 
-// compareScopes orders scopes by set and provider.
-func compareScopes(a, b ScopeKey) int {
-	return cmp.Or(cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)), strings.Compare(a.Provider, b.Provider))
-}
-
-// Add adds rules for a target after those of earlier profiles.
-func (p *Program) Add(key ScopeKey, t *target.Target, rules []*Rule) {
-	for i := range t.Forms {
-		f := &t.Forms[i]
-		p.append(key, formKey{f.Group, f.Kind, f.Name}, t, f, rules)
-	}
-}
-
-// AddOther adds rules for objects that the contract does not name. It fails with the form of earlier rules for the same
-// kind with another version or resource.
-func (p *Program) AddOther(key ScopeKey, t *target.Target, rules []*Rule) *target.Form {
-	form := &t.Forms[0]
-	for _, known := range p.others {
-		if known.Group == form.Group && known.Kind == form.Kind && (known.Version != form.Version || known.Resource != form.Resource) {
-			return known
-		}
-	}
-	p.others = append(p.others, form)
-	p.append(key, formKey{form.Group, form.Kind, cmp.Or(form.Name, AnyName)}, t, form, rules)
-	return nil
-}
-
-func (p *Program) append(key ScopeKey, at formKey, t *target.Target, form *target.Form, rules []*Rule) {
-	if p.scopes[key] == nil {
-		p.scopes[key] = map[formKey]*Selection{}
-	}
-	if p.scopes[key][at] == nil {
-		p.scopes[key][at] = &Selection{Target: t, Form: form}
-	}
+// Add adds rules for a target after those of earlier profiles. For objects that the contract does not name, it returns
+// the form of earlier rules for the same kind with another version or resource, or else nil.
+func (p *Program) Add(key ScopeKey, t *target.Target, rules []*Rule) *target.Form {
 	for _, r := range rules {
 		if r.number == 0 {
 			p.numbers++
 			r.number = p.numbers
 		}
 	}
-	p.scopes[key][at].Rules = append(p.scopes[key][at].Rules, rules...)
+	if p.scopes[key] == nil {
+		p.scopes[key] = map[formKey]*Selection{}
+	}
+	var conflict *target.Form
+	for i := range t.Forms {
+		form := &t.Forms[i]
+		at := formKey{form.Group, form.Kind, form.Name}
+		if t.Other {
+			for _, known := range p.others {
+				if known.Group == form.Group && known.Kind == form.Kind && (known.Version != form.Version || known.Resource != form.Resource) {
+					conflict = cmp.Or(conflict, known)
+				}
+			}
+			p.others = append(p.others, form)
+			at.name = cmp.Or(form.Name, AnyName)
+		}
+		if p.scopes[key][at] == nil {
+			p.scopes[key][at] = &Selection{Target: t, Form: form}
+		}
+		p.scopes[key][at].Rules = append(p.scopes[key][at].Rules, rules...)
+	}
+	return conflict
 }
 
 // inheritRules adds to each selection of other objects the rules of wider selections: first those for any name, then
@@ -182,8 +179,7 @@ func inheritRules(p *Program) {
 func inherited(forms map[formKey]*Selection, of formKey) []*Rule {
 	var wider []formKey
 	for at := range forms {
-		prefix, isPrefix := strings.CutSuffix(at.name, "*")
-		if at.group == of.group && at.kind == of.kind && (at == of || isPrefix && strings.HasPrefix(of.name, prefix)) {
+		if at == of || at.covers(of.group, of.kind, of.name) {
 			wider = append(wider, at)
 		}
 	}
@@ -202,15 +198,10 @@ func inherited(forms map[formKey]*Selection, of formKey) []*Rule {
 // Complete completes the program after all rules were added: it computes the properties of each selection once.
 func (p *Program) Complete() {
 	inheritRules(p)
-	completeSelections(p)
-}
-
-// completeSelections computes the properties of each selection.
-func completeSelections(p *Program) {
 	for key, forms := range p.scopes {
 		for _, selected := range forms {
 			completeSelection(selected)
-			if applied := appliedRules(selected); p.marks {
+			if applied := cmp.Or(selected.Enforced, selected); p.marks {
 				applied.mark, applied.record = markOf(key.Set, applied.Rules, p.profiles), annotation.RecordKey(key.Set)
 				applied.lasts = slices.ContainsFunc(applied.Rules, lastsOnObject)
 			}

@@ -23,17 +23,22 @@ const (
 	CannotKeep source.Rule = "cannot-keep"
 )
 
-// CheckContract reports writes that the contract forbids. A rule that gives a reason may write reserved places.
-func CheckContract(t *target.Target, r *Rule, g contract.Generation) source.Findings {
+// CheckContract reports writes that the contract forbids, at their names below the node of the rule, or else at their
+// values. A rule that gives a reason may write reserved places.
+func CheckContract(t *target.Target, r *Rule, g contract.Generation, node source.Node) source.Findings {
 	var findings source.Findings
+	refuse := func(write operation.Write, rule source.Rule, format string, clause contract.Clause) {
+		at := write.At
+		if name := node.Naming(write.At, write.Place.Name); name.Node != nil {
+			at = name
+		}
+		findings = append(findings, at.Finding(write.Path, format, write.Place, clause).Of(rule))
+	}
 	for _, write := range r.Writes {
 		if clause, ok := forbidden(t, write, g); ok {
-			findings = append(findings, write.At.Finding(write.Path, "%s must not be written: %s", write.Place, clause).Of(Forbidden))
-			continue
-		}
-		if clause, ok := reserved(t, write, r.Writes); ok && !r.Override {
-			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; to override it, give the reason in `override`",
-				write.Place, clause).Of(Reserved))
+			refuse(write, Forbidden, "%s must not be written: %s", clause)
+		} else if clause, ok := reserved(t, write, r.Writes); ok && !r.Override {
+			refuse(write, Reserved, "%s is reserved: %s; to override it, give the reason in `override`", clause)
 		}
 	}
 	return findings
@@ -68,7 +73,7 @@ func definesKubelet(p operation.Place) bool {
 // forbidden returns the clause that forbids a write for any rule.
 func forbidden(t *target.Target, write operation.Write, g contract.Generation) (contract.Clause, bool) {
 	switch write.Place.Kind {
-	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry:
+	case operation.Flag, operation.MapFlagEntry:
 		if write.Place.Container == t.Container {
 			return contract.LockedFlag(t, FlagOf(write.Place), g)
 		}
@@ -90,7 +95,7 @@ func forbidden(t *target.Target, write operation.Write, g contract.Generation) (
 func reserved(t *target.Target, write operation.Write, writes []operation.Write) (contract.Clause, bool) {
 	own := t.Container != "" && write.Place.Container == t.Container
 	switch write.Place.Kind {
-	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry, operation.FeatureGate:
+	case operation.Flag, operation.MapFlagEntry, operation.FeatureGate:
 		if own {
 			return contract.ReservedFlag(t, FlagOf(write.Place))
 		}
@@ -140,7 +145,7 @@ func FlagOf(p operation.Place) string {
 		return p.Name
 	case operation.FeatureGate:
 		return "feature-gates"
-	case operation.ListFlagItem, operation.MapFlagEntry:
+	case operation.MapFlagEntry:
 		flag, _, _ := strings.Cut(p.Name, ":")
 		return flag
 	default:

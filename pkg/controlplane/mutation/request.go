@@ -5,9 +5,7 @@
 package mutation
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,11 +95,9 @@ type Result struct {
 	Target string
 	// Patch is an RFC 6902 patch, or nil if nothing changes.
 	Patch []byte
-	// Observed is the patch with the observed rules; nil if there are none, or they change nothing.
-	Observed []byte
-	// Versions lists the versions of the profiles with rules in Patch, in the form of Marks, separated by commas, as a
-	// JSON string. It is nil without a patch.
-	Versions []byte
+	// Versions lists the versions of the profiles with rules in Patch, in the form of Marks, separated by commas. It is
+	// empty without a patch.
+	Versions string
 	// Applied lists the rules of the target in the order of their application.
 	Applied []Applied
 	// Panic is a panic while observed rules were evaluated, with its stack, for the log; nil means none.
@@ -117,14 +113,6 @@ func CreationOf(root *document.Node, garden bool) Request {
 	}
 }
 
-// CompareRegistrations orders webhooks by set and provider.
-func CompareRegistrations(a, b Registration) int {
-	return cmp.Or(
-		cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)),
-		strings.Compare(a.Provider, b.Provider),
-	)
-}
-
 // Selects reports whether the webhook is called for objects in a namespace with these labels.
 func (r Registration) Selects(namespace string, labels map[string]string) bool {
 	if r.Garden {
@@ -137,8 +125,7 @@ func (r Registration) Selects(namespace string, labels map[string]string) bool {
 // Has reports whether rules exist for an object.
 func (r Registration) Has(group, kind, name string) bool {
 	return slices.ContainsFunc(r.Forms, func(f target.Form) bool {
-		prefix, isPrefix := strings.CutSuffix(f.Name, "*")
-		return f.Is(group, kind, name) || isPrefix && f.Group == group && f.Kind == kind && strings.HasPrefix(name, prefix)
+		return f.Is(group, kind, name) || formKey{f.Group, f.Kind, f.Name}.covers(group, kind, name)
 	})
 }
 

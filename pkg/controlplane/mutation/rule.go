@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -30,7 +33,6 @@ type Rule struct {
 	Path      string
 	Operation operation.Definition
 	When      *expression.Expression
-	WhenText  string // as written; empty with forEach, where it differs for each item
 	Writes    []operation.Write
 	// Keep means that places keep the values of the old object on UPDATE.
 	Keep bool
@@ -42,8 +44,9 @@ type Rule struct {
 	// ForEach is set for a rule with forEach, with samples as writes; Item is set for the rule of one item.
 	ForEach *ForEach
 	Item    string
-	// whole is the rule with forEach that an item's rule was made from.
+	// whole is the rule with forEach that an item's rule was made from, and item is the item.
 	whole *Rule
+	item  ref.Val
 	// Needs lists the facts that its expressions need. early is true if its condition needs no lookup, although the
 	// rule does.
 	Needs *scope.Needs
@@ -74,14 +77,6 @@ func (r *Rule) writesKubelet() bool {
 // String names the rule for messages: profile, rule with its item, and position.
 func (r *Rule) String() string {
 	return fmt.Sprintf("%s/%s (%s)", r.Profile, nameOf(r.Name, r.Item), r.Position)
-}
-
-// ItemReferences returns the dotted paths used by the items of the rule, or nil without forEach.
-func (r *Rule) ItemReferences() []string {
-	if r.ForEach == nil {
-		return nil
-	}
-	return r.ForEach.Items.References()
 }
 
 // DoubleWrites reports places that one rule writes twice.
@@ -125,43 +120,53 @@ func CheckKeep(r *Rule) source.Findings {
 	return nil
 }
 
-// Prepare computes the needed facts of the rule, and whether its condition can be evaluated without lookups.
-func (r *Rule) Prepare() {
+// prepare computes the needed facts of the rule, and whether its condition can be evaluated without lookups.
+func (r *Rule) prepare() {
 	if r.Needs != nil {
 		return
 	}
 	reach := r.Scope.Reach(r.References())
 	r.Needs, r.inKubelet = &reach, r.writesKubelet()
-	if r.WhenText == "" || len(reach.Lookups[r.Scope]) == 0 {
-		return
-	}
-	if before := r.Scope.Reach(r.When.References()); len(before.Lookups[r.Scope]) == 0 {
-		// The condition is used twice, but evaluated once.
-		r.early = true
-		r.Scope.Conditions[r.WhenText]++
-	}
+	r.early = r.When != nil && r.ForEach == nil && len(reach.Lookups) > 0 && len(r.Scope.Reach(r.When.References()).Lookups) == 0
 }
 
-// Misses returns the reason for which the rule does not concern an object. It is empty if it does.
-func (r *Rule) Misses(o *target.Object) string { return r.missesIn(o.Form, o.Purpose(), o) }
+// Skips finds the rules that do not concern an object.
+type Skips struct {
+	object *target.Object
+	// purpose is that of the object, and locked the clause that forbids every change.
+	purpose, locked string
+}
 
-// missesIn works like misses for an object of the form and the purpose.
-func (r *Rule) missesIn(of *target.Form, purpose string, o interface{ HasKubelet() bool }) string {
+// SkipsFor returns the Skips for an object.
+func SkipsFor(g contract.Generation, o *target.Object) Skips {
+	s := Skips{object: o, purpose: o.Purpose()}
+	if clause, locked := contract.ServiceLocked(o, g); locked {
+		s.locked = clause.String()
+	}
+	return s
+}
+
+// Reason returns the reason for which a rule does not concern the object: the contract forbids every change, or the
+// object has no such part. It is empty if the rule does.
+func (s Skips) Reason(r *Rule) string {
+	if s.locked != "" {
+		return s.locked
+	}
 	for i := range r.Target.Forms {
 		form := &r.Target.Forms[i]
-		if form.Kind != of.Kind || form.Group != of.Group {
+		if form.Kind != s.object.Form.Kind || form.Group != s.object.Form.Group {
 			continue
 		}
 		if !form.Has(r.Operation.Parts) {
 			break
 		}
-		if r.Purposes != nil && !slices.Contains(r.Purposes, purpose) {
-			return fmt.Sprintf("the purpose is %q", purpose)
+		if r.Purposes != nil && !slices.Contains(r.Purposes, s.purpose) {
+			return fmt.Sprintf("the purpose is %q", s.purpose)
 		}
-		if r.Target.Component == "kubelet" && purpose == provision && !o.HasKubelet() {
+		if r.Target.Component == "kubelet" && s.purpose == provision && !s.object.HasKubelet() {
 			return "there is no kubelet in it"
 		}
 		return ""
 	}
-	return fmt.Sprintf("%s has no part for %s", of, r.Operation.Name)
+	return fmt.Sprintf("%s has no part for %s", s.object.Form, r.Operation.Name)
 }

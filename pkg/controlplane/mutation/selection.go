@@ -5,10 +5,8 @@
 package mutation
 
 import (
-	"maps"
 	"slices"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
@@ -22,10 +20,8 @@ type Selection struct {
 	Target *target.Target
 	Form   *target.Form
 	Rules  []*Rule
-	Needs  scope.Needs
-	// needsIn holds the needs by the kind of OperatingSystemConfig if not all rules concern each one. If nil, needs
-	// holds those of every object.
-	needsIn   map[concern]*scope.Needs
+	// scopes are those of the rules, in their order.
+	scopes    []*scope.Scope
 	conflicts conflicts
 	// Enforced is the selection without observed rules; nil if there are no observed rules.
 	Enforced *Selection
@@ -53,12 +49,6 @@ type PlanMode struct {
 	Exists bool
 	// OmitFailing omits rules that cannot be computed. Forced treats every condition as true; it is for samples only.
 	OmitFailing, Forced bool
-}
-
-// concern has the fields of an OperatingSystemConfig that select rules; for other objects, purpose is empty.
-type concern struct {
-	purpose string
-	kubelet bool
 }
 
 // Read parses the object and checks that it has the container that the contract requires.
@@ -114,16 +104,13 @@ func lastsOnObject(r *Rule) bool {
 	return slices.ContainsFunc(r.Writes, func(w operation.Write) bool { return len(w.Traces(nil)) > 0 })
 }
 
-// appliedRules returns the selection of the enforced rules.
-func appliedRules(s *Selection) *Selection {
-	if s.Enforced != nil {
-		return s.Enforced
-	}
-	return s
-}
-
 func completeSelection(s *Selection) {
-	s.Prepare()
+	for _, r := range s.Rules {
+		r.prepare()
+		if !slices.Contains(s.scopes, r.Scope) {
+			s.scopes = append(s.scopes, r.Scope)
+		}
+	}
 	findConflicts(s)
 	s.sensitive = isSensitive(s.Rules)
 	enforced := slices.DeleteFunc(slices.Clone(s.Rules), func(r *Rule) bool { return r.Observed })
@@ -162,66 +149,4 @@ func markOf(set target.Set, rules []*Rule, profiles []ProfileVersion) annotation
 		}
 	}
 	return annotation.NewMark(set, versions)
-}
-
-// Only returns a selection for the same objects with only these rules.
-func (s *Selection) Only(rules []*Rule) *Selection {
-	reduced := &Selection{Target: s.Target, Form: s.Form, Rules: rules}
-	reduced.Prepare()
-	findConflicts(reduced)
-	return reduced
-}
-
-// NeedsFor returns the needs of the rules that concern the object. Nothing is read for other rules.
-func (s *Selection) NeedsFor(g contract.Generation, o *target.Object) *scope.Needs {
-	if _, locked := contract.ServiceLocked(o, g); locked {
-		return &scope.Needs{}
-	}
-	if s.needsIn == nil {
-		return &s.Needs
-	}
-	purpose := o.Purpose()
-	if known := s.needsIn[concern{purpose, purpose != provision || o.HasKubelet()}]; known != nil {
-		return known
-	}
-	return s.needsOfConcerned(purpose, o)
-}
-
-// HasKubelet reports whether the object configures a kubelet.
-func (c concern) HasKubelet() bool { return c.kubelet }
-
-// Prepare computes the needs of the rules once.
-func (s *Selection) Prepare() {
-	for _, r := range s.Rules {
-		r.Prepare()
-	}
-	s.Needs, s.needsIn = needsOf(s.Rules), nil
-	if !slices.ContainsFunc(s.Rules, func(r *Rule) bool { return r.Target.Purposed || r.missesIn(s.Form, "", concern{}) != "" }) {
-		return
-	}
-	s.needsIn = map[concern]*scope.Needs{}
-	for _, of := range []concern{{"", true}, {reconcile, true}, {provision, true}, {provision, false}} {
-		s.needsIn[of] = s.needsOfConcerned(of.purpose, of)
-	}
-}
-
-func (s *Selection) needsOfConcerned(purpose string, o interface{ HasKubelet() bool }) *scope.Needs {
-	found := needsOf(slices.DeleteFunc(slices.Clone(s.Rules), func(r *Rule) bool { return r.missesIn(s.Form, purpose, o) != "" }))
-	return &found
-}
-
-func needsOf(rules []*Rule) scope.Needs {
-	result := scope.Needs{Lookups: map[*scope.Scope]map[string]bool{}}
-	for _, r := range rules {
-		if result.Lookups[r.Scope] == nil {
-			result.Scopes = append(result.Scopes, r.Scope)
-			result.Lookups[r.Scope] = map[string]bool{}
-		}
-		maps.Copy(result.Lookups[r.Scope], r.Needs.Lookups[r.Scope])
-		result.Cluster = result.Cluster || r.Needs.Cluster
-		result.Object = result.Object || r.Needs.Object
-		result.Seed = result.Seed || r.Needs.Seed
-		result.CloudProfile = result.CloudProfile || r.Needs.CloudProfile
-	}
-	return result
 }

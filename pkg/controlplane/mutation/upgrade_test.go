@@ -71,7 +71,7 @@ func versioned(t testing.TB, version string) *facts.Facts {
 func shootOf(t testing.TB, spec string) *facts.Facts {
 	t.Helper()
 	const seed = `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Seed","metadata":{"name":"s"}}`
-	f, err := facts.FromClusterObjects("shoot--a--b", nil, []byte(seed),
+	f, err := facts.FromParts("shoot--a--b", nil, facts.Seed([]byte(seed)),
 		[]byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":`+spec+`}`))
 	if err != nil {
 		t.Fatal(err)

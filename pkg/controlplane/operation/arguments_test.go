@@ -5,9 +5,6 @@
 package operation_test
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +29,7 @@ type place struct {
 // names are unknown, required ones are reported, and values match their descriptions.
 func TestArguments(t *testing.T) {
 	bench := newBench(t)
-	candidates := tags(t)
+	candidates := argumentNames()
 	for _, definition := range operation.All() {
 		t.Run(definition.Name, func(t *testing.T) {
 			whole := operation.Argument{Name: definition.Name, Type: definition.Type(), Summary: definition.Summary}
@@ -127,22 +124,14 @@ func chosen(t operation.Type, value *yaml.Node) operation.Type {
 	return t
 }
 
-// tags returns all names that the package decodes: the possible arguments of operations.
-func tags(t *testing.T) []string {
-	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tag := regexp.MustCompile("json:\"([a-zA-Z]+)")
+// argumentNames returns the names of all arguments at any depth, and one that no operation has.
+func argumentNames() []string {
 	found := []string{"noSuchArgument"}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range tag.FindAllStringSubmatch(string(content), -1) {
-			found = append(found, match[1])
+	for _, definition := range operation.All() {
+		for path := range documented(definition.Name, operation.Argument{Type: definition.Type()}) {
+			if name := path[strings.LastIndexByte(path, '.')+1:]; name != "*" && name != definition.Name {
+				found = append(found, name)
+			}
 		}
 	}
 	slices.Sort(found)

@@ -17,43 +17,74 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// edits are the arguments that most operations share: values to set, by name, and names to remove.
-type edits struct {
-	Set    source.Node   `json:"set"`
-	Remove []source.Node `json:"remove"`
-}
-
-// containerEdits are edits of a container; without a name, of the container that the contract requires.
-type containerEdits struct {
-	Set       source.Node   `json:"set"`
-	Remove    []source.Node `json:"remove"`
-	Container string        `json:"container"`
-}
-
-// decodeEdits decodes edits. If names are written directly as arguments, the finding has their place.
-func decodeEdits(arguments source.Node, path string, into any) source.Findings {
-	findings := source.Decode(arguments, path, into)
-	fields := arguments.Fields()
-	if len(findings) == 0 || slices.ContainsFunc(fields, func(f source.Field) bool {
-		return slices.Contains([]string{"set", "remove", "container"}, f.Key.Value)
-	}) {
+// check returns the findings about the names of arguments, and about their values as far as only the type decides. The
+// operation checks the remaining values.
+func (t Type) check(n source.Node, path string) source.Findings {
+	switch {
+	case t.Form == Fields:
+		return checkMembers(n, path, t.Fields)
+	case t.Form == Mapping && t.Items.Form == Fields:
+		var findings source.Findings
+		for _, field := range n.Fields() {
+			findings = append(findings, t.Items.check(field.Value, path+"."+field.Key.Value)...)
+		}
 		return findings
+	case t.Form == Scalar && n.Kind != yaml.ScalarNode:
+		return source.Findings{n.Finding(path, "must be a string, a number or a boolean").Of(source.WrongType)}
+	case t.Computed:
+		return nil
+	case t.Form == String:
+		return source.Decode(n, path, new(string))
+	case t.Form == Boolean:
+		return source.Decode(n, path, new(bool))
+	case t.Form == List:
+		return source.Decode(n, path, new([]source.Node))
 	}
-	for i := range findings {
-		message := &findings[i].Message
-		if strings.HasPrefix(*message, "unknown field") && !strings.Contains(*message, "did you mean") {
-			*message += ": names stand below set, as in set: {name: value}, or in remove"
+	return nil
+}
+
+// checkMembers checks a mapping with fixed members. The operation checks required strings, which have a form.
+func checkMembers(n source.Node, path string, members []Argument) source.Findings {
+	known := make([]string, len(members))
+	for i, member := range members {
+		known[i] = member.Name
+	}
+	findings := append(source.Decode(n, path, new(map[string]source.Node)), checkFields(n, path, known)...)
+	if known[0] == "set" && !slices.ContainsFunc(known, n.Has) {
+		for i := range findings {
+			message := &findings[i].Message
+			if strings.HasPrefix(*message, "unknown field") && !strings.Contains(*message, "did you mean") {
+				*message += ": names stand below set, as in set: {name: value}, or in remove"
+			}
 		}
 	}
-	return findings
+	var more source.Findings
+	for _, member := range members {
+		value, at := n.Get(member.Name), path+"."+member.Name
+		switch {
+		case value.Absent() && member.Required:
+			more = append(more, n.Finding(at, "is missing").Of(source.MissingField))
+		case !value.Absent() && (!member.Required || member.Type.Form != String):
+			more = append(more, member.Type.check(value, at)...)
+		}
+	}
+	return append(findings, more.Beyond(findings)...)
 }
 
-// container returns the name of the container that the arguments select.
-func (c *Context) container(name string) string {
-	if name == "" {
-		return c.Target.Container
+// textOf returns the text of an argument, or an empty string if it is missing.
+func textOf(n source.Node) string {
+	if n.Absent() {
+		return ""
 	}
-	return name
+	return n.Value
+}
+
+// isTrue reports whether an argument is true.
+func isTrue(n source.Node) bool { return strings.EqualFold(textOf(n), "true") }
+
+// container returns the name of the container that the arguments select: by default, the one that the contract requires.
+func (c *Context) container(arguments source.Node) string {
+	return cmp.Or(textOf(arguments.Get("container")), c.Target.Container)
 }
 
 // compiler converts edits to writes, one for each name. Its methods add the writes and findings of one argument.
@@ -71,11 +102,12 @@ type compiler struct {
 	known   []string
 	unknown source.Rule
 	entry   string
-	apply   func(o *target.Object, name string, v Resolved) error
 	// keep restores the place from the old object; nil where places cannot be kept.
 	keep func(name string) func(*target.Object) error
-	// path returns the path of an entry in the object; nil for entries inside texts.
-	path func(name string) fieldPath
+	// path returns the path of an entry in the object; nil for entries inside texts. apply writes an entry; if nil, path
+	// locates it.
+	path  func(name string) fieldPath
+	apply func(o *target.Object, name string, v Resolved) error
 
 	writes   []Write
 	findings source.Findings
@@ -86,19 +118,10 @@ func (c *Context) with(compile func(*Context, source.Node, string) (Value, sourc
 	return func(n source.Node, path string) (Value, source.Findings) { return compile(c, n, path) }
 }
 
-// compileEdits compiles arguments with set and remove only.
+// compileEdits compiles values to set and names to remove.
 func (k compiler) compileEdits(arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
-	return k.compile(arguments, path, a.Set, a.Remove)
-}
-
-// compile compiles values to set and names to remove.
-func (k compiler) compile(arguments source.Node, path string, set source.Node, remove []source.Node) ([]Write, source.Findings) {
-	k.addValues(set, path+".set")
-	k.addNames(remove, path+".remove", Remove())
+	k.addValues(arguments.Get("set"), path+".set")
+	k.addNames(arguments.Get("remove").Items(), path+".remove", Remove())
 	return k.result(arguments, path, "nothing to set and nothing to remove")
 }
 
@@ -138,12 +161,16 @@ func (k *compiler) addNames(names []source.Node, path string, value Value) {
 func (k *compiler) add(name string, at source.Node, path string, value Value) {
 	write := Write{Place: k.place, Value: value, At: at, Path: path}
 	write.Place.Name += name
-	write.Apply = func(o *target.Object, v Resolved) error { return k.apply(o, name, v) }
 	if k.keep != nil {
 		write.Keep = k.keep(name)
 	}
 	if k.path != nil {
-		write.trace = k.path(name).trace()
+		path := k.path(name)
+		write.trace = path.trace()
+		write.Apply = func(o *target.Object, v Resolved) error { return path.write(o.Document.Root(), v) }
+	}
+	if k.apply != nil {
+		write.Apply = func(o *target.Object, v Resolved) error { return k.apply(o, name, v) }
 	}
 	k.writes = append(k.writes, write)
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,7 +37,7 @@ func configuration() Definition {
 		},
 		Arguments: setAndRemove("fields", kubeletShape()),
 		Parts:     target.KubeletConfiguration,
-		Compile:   compileConfiguration,
+		compile:   compileConfiguration,
 	}
 }
 
@@ -57,19 +56,15 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 		apply: func(o *target.Object, name string, v Resolved) error { return setKubeletField(o, v, name) },
 	}.compileEdits(arguments, path)
 	for _, write := range writes {
-		if value, ok := write.Value.Constant(); ok && !value.Absent {
-			findings = append(findings, checkKubeletField(write, value)...)
+		value, ok := write.Value.Constant()
+		if !ok || value.Absent {
+			continue
+		}
+		if problem := checkKubeletValue(write.Place.Name, value.JSON); problem != "" {
+			findings = append(findings, write.At.Finding(write.Path, "the kubelet cannot read this: %s", problem).Of(WrongShape))
 		}
 	}
 	return writes, append(findings, runChecks(kubeletChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
-}
-
-// checkKubeletField judges a constant.
-func checkKubeletField(write Write, value Resolved) source.Findings {
-	if problem := checkKubeletValue(write.Place.Name, value.JSON); problem != "" {
-		return source.Findings{write.At.Finding(write.Path, "the kubelet cannot read this: %s", problem).Of(WrongShape)}
-	}
-	return nil
 }
 
 func setKubeletField(o *target.Object, v Resolved, path ...string) error {
@@ -93,13 +88,9 @@ var kubeletFields = sync.OnceValue(func() []string {
 // ones.
 func kubeletShape() Type {
 	shape := shapeLike[kubeletconfigv1beta1.KubeletConfiguration]("kind", "apiVersion", "featureGates")
-	var typed []string
-	for _, field := range reflect.VisibleFields(shape.Of) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		typed = append(typed, name)
-	}
+	typed := source.StructFields(shape.Of)
 	for _, name := range kubeletFields() {
-		if !slices.Contains(typed, name) {
+		if _, ok := typed[name]; !ok {
 			history, _ := kubeflags.Field(name)
 			shape.Fields = append(shape.Fields, Argument{Name: name, Type: kubeletFieldType(name), Summary: history.String()})
 		}
@@ -131,7 +122,7 @@ func checkKubeletValue(name string, raw []byte) string {
 		typed kubeletconfigv1beta1.KubeletConfiguration
 		value any
 	)
-	if err := json.Unmarshal(object(name, raw), &typed); err != nil {
+	if err := json.Unmarshal(fmt.Appendf(nil, "{%q:%s}", name, raw), &typed); err != nil {
 		return source.JSONError(err).Error()
 	}
 	if err := json.Unmarshal(raw, &value); err != nil {
@@ -145,7 +136,7 @@ func checkKubeletPath(path string, value any) string {
 	if !known {
 		return fmt.Sprintf("unknown field %q", path[strings.LastIndexByte(path, '.')+1:])
 	}
-	if !slices.Contains(kindsOfValue(value, path), history.Kind) {
+	if !accepts(history.Kind, value, path) {
 		return fmt.Sprintf("%s must be of the kind %s", path, history.Kind)
 	}
 	if history.Kind == "any" {
@@ -172,30 +163,27 @@ func checkKubeletPath(path string, value any) string {
 	return ""
 }
 
-// kindsOfValue returns the kinds of fields that accept a value.
-func kindsOfValue(value any, path string) []string {
+// accepts reports whether a field of a kind accepts a value. A null is no item of a list.
+func accepts(kind string, value any, path string) bool {
+	kinds := []string{"any"}
 	switch of := value.(type) {
 	case nil:
-		if strings.HasSuffix(path, "[]") {
-			return nil
-		}
-		return []string{"object", "map", "list", "string", "bool", "integer", "number", "any"}
+		return !strings.HasSuffix(path, "[]")
 	case map[string]any:
-		return []string{"object", "map", "any"}
+		kinds = append(kinds, "object", "map")
 	case []any:
-		return []string{"list", "any"}
+		kinds = append(kinds, "list")
 	case string:
-		return []string{"string", "any"}
+		kinds = append(kinds, "string")
 	case bool:
-		return []string{"bool", "any"}
+		kinds = append(kinds, "bool")
 	case float64:
-		if of != float64(int64(of)) {
-			return []string{"number", "any"}
+		kinds = append(kinds, "number")
+		if of == float64(int64(of)) {
+			kinds = append(kinds, "integer")
 		}
-		return []string{"integer", "number", "any"}
-	default:
-		return nil
 	}
+	return slices.Contains(kinds, kind)
 }
 
 // kubeletChecks lists the validations of the kubelet at start, in all versions of the table of kubeflags: Kubernetes'

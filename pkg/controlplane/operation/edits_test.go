@@ -25,14 +25,16 @@ const (
 		`"annotations":{"a":"b"}},"spec":{"containers":[{"name":"kube-apiserver","image":"i","args":["--secure-port=443"],"env":[{"name":"A","value":"b"}],` +
 		`"volumeMounts":[{"name":"v","mountPath":"/v"}]},{"name":"machine-controller-manager","image":"i","args":["--control-kubeconfig=inClusterConfig"]}],` +
 		`"initContainers":[{"name":"init","image":"i"}],"volumes":[{"name":"v","emptyDir":{}}]}}}}`
-	etcd    = `{"kind":"Etcd","metadata":{"name":"etcd-main"},"spec":{"backup":{"port":8080}}}`
+	etcd = `{"kind":"Etcd","metadata":{"name":"etcd-main"},"spec":{"backup":{"port":8080}}}`
+	// etcdWithText has a document in a text.
+	etcdWithText = `{"kind":"Etcd","metadata":{"name":"etcd-main"},"spec":{"text":"a: 1 # kept\n"}}`
+
 	service = `{"kind":"Service","metadata":{"name":"kube-apiserver"},"spec":{"type":"LoadBalancer","ports":[{"port":443}]}}`
 	vpa     = `{"kind":"VerticalPodAutoscaler","metadata":{"name":"x"},"spec":{"resourcePolicy":{"containerPolicies":[{"containerName":"a","mode":"Auto"}]}}}`
 	osc     = `{"kind":"OperatingSystemConfig","metadata":{"name":"x"},"spec":{"purpose":"reconcile","criConfig":{"name":"containerd"},"providerConfig":{"a":1},` +
 		`"units":[{"name":"kubelet.service","content":"[Unit]\nAfter=a\n[Service]\nExecStart=/opt/bin/kubelet --v=2\n"},{"name":"other.service","content":"[Service]\nType=simple\n"}],` +
 		`"files":[{"path":"/var/lib/kubelet/config/kubelet","content":{"inline":{"data":"kind: KubeletConfiguration # kept\nmaxPods: 110\n"}}},` +
-		`{"path":"/etc/sysctl.d/99-k8s-general.conf","content":{"inline":{"data":"# kept\nvm.max_map_count = 1\n"}}},` +
-		`{"path":"/etc/a.yaml","content":{"inline":{"data":"a: 1 # kept\n"}}}]}}`
+		`{"path":"/etc/sysctl.d/99-k8s-general.conf","content":{"inline":{"data":"# kept\nvm.max_map_count = 1\n"}}}]}}`
 )
 
 // TestEdits checks that each operation creates, updates and removes its values, and changes nothing when repeated.
@@ -63,8 +65,6 @@ ExecStart=/opt/bin/kubelet --v=2
 `},
 		"featureGates": {"kube-apiserver", deployment, `{A: true}`, `{A: false, B: true}`, `{A: null, B: null}`, container + "/args",
 			`["--secure-port=443","--feature-gates=A=true"]`, `["--secure-port=443","--feature-gates=A=false,B=true"]`, `["--secure-port=443"]`},
-		"listFlags": {"kube-apiserver", deployment, `{api-audiences: {add: [a]}}`, `{api-audiences: {add: [b], remove: [a]}}`, `{api-audiences: {remove: [b]}}`, container + "/args",
-			`["--secure-port=443","--api-audiences=a"]`, `["--secure-port=443","--api-audiences=b"]`, `["--secure-port=443"]`},
 		"mapFlags": {"kube-apiserver", deployment, `{runtime-config: {set: {a: true}}}`, `{runtime-config: {set: {a: false, b: true}}}`, `{runtime-config: {remove: [a, b]}}`, container + "/args",
 			`["--secure-port=443","--runtime-config=a=true"]`, `["--secure-port=443","--runtime-config=a=false,b=true"]`, `["--secure-port=443"]`},
 		"admissionPlugins": {"kube-apiserver", deployment, `{enable: [NodeRestriction]}`, `{disable: [NodeRestriction]}`, `{default: [NodeRestriction]}`, container + "/args",
@@ -75,7 +75,8 @@ ExecStart=/opt/bin/kubelet --v=2
 			`[{"name":"v","emptyDir":{}},{"name":"w","secret":{"secretName":"s"}}]`, `[{"name":"v","emptyDir":{}},{"name":"w","configMap":{"name":"c"}}]`, `[{"name":"v","emptyDir":{}}]`},
 		"containers": {"kube-apiserver", deployment, `{set: {side: {image: a}}}`, `{set: {side: {image: b, args: [c]}}}`, `{remove: [side]}`, "/spec/template/spec/containers/2",
 			`{"name":"side","image":"a"}`, `{"name":"side","image":"b","args":["c"]}`, ``},
-		"initContainers": {"kube-apiserver", deployment, `{set: {side: {image: a}}}`, `{set: {side: {image: b}}}`, `{remove: [side]}`, "/spec/template/spec/initContainers",
+		"fields of init containers": {"kube-apiserver", deployment, `{set: {'spec.template.spec.initContainers[name=side]': {image: a}}}`,
+			`{set: {'spec.template.spec.initContainers[name=side].image': b}}`, `{remove: ['spec.template.spec.initContainers[name=side]']}`, "/spec/template/spec/initContainers",
 			`[{"name":"init","image":"i"},{"name":"side","image":"a"}]`, `[{"name":"init","image":"i"},{"name":"side","image":"b"}]`, `[{"name":"init","image":"i"}]`},
 		"labels": {"kube-apiserver", deployment, `{set: {c: d}}`, `{set: {c: e}}`, `{remove: [c]}`, "/metadata/labels",
 			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
@@ -88,9 +89,10 @@ ExecStart=/opt/bin/kubelet --v=2
 		"storage": {"etcd-main", etcd, `{class: a, capacity: 25Gi}`, `{class: b}`, `{class: b, capacity: 25Gi}`, "/spec",
 			`{"backup":{"port":8080},"storageClass":"a","storageCapacity":"25Gi"}`, `{"backup":{"port":8080},"storageClass":"b","storageCapacity":"25Gi"}`,
 			`{"backup":{"port":8080},"storageCapacity":"25Gi"}`},
-		"service": {"kube-apiserver-service", service, `{set: {externalTrafficPolicy: Local}}`, `{set: {externalTrafficPolicy: Cluster}}`, `{remove: [externalTrafficPolicy]}`, "/spec",
+		"fields of a Service": {"kube-apiserver-service", service, `{set: {spec.externalTrafficPolicy: Local}}`, `{set: {spec: {externalTrafficPolicy: Cluster}}}`, `{remove: [spec.externalTrafficPolicy]}`, "/spec",
 			`{"type":"LoadBalancer","ports":[{"port":443}],"externalTrafficPolicy":"Local"}`, `{"type":"LoadBalancer","ports":[{"port":443}],"externalTrafficPolicy":"Cluster"}`, `{"type":"LoadBalancer","ports":[{"port":443}]}`},
-		"containerPolicies": {"machine-controller-manager-vpa", vpa, `{set: {b: {mode: "Off"}}}`, `{set: {b: {mode: Auto}}}`, `{remove: [b]}`, "/spec/resourcePolicy/containerPolicies",
+		"fields of policies": {"machine-controller-manager-vpa", vpa, `{set: {'spec.resourcePolicy.containerPolicies[containerName=b].mode': "Off"}}`,
+			`{set: {'spec.resourcePolicy.containerPolicies[containerName=b]': {mode: Auto}}}`, `{remove: ['spec.resourcePolicy.containerPolicies[containerName=b]']}`, "/spec/resourcePolicy/containerPolicies",
 			`[{"containerName":"a","mode":"Auto"},{"containerName":"b","mode":"Off"}]`, `[{"containerName":"a","mode":"Auto"},{"containerName":"b","mode":"Auto"}]`, `[{"containerName":"a","mode":"Auto"}]`},
 		"configuration": {"kubelet", osc, `{set: {evictionHard: {memory.available: 5%}}}`, `{set: {evictionHard: {memory.available: 6%}, maxPods: 120}}`, `{remove: [evictionHard]}`, "/spec/files/0/content/inline/data",
 			"kind: KubeletConfiguration # kept\nmaxPods: 110\nevictionHard:\n  memory.available: 5%\n", "kind: KubeletConfiguration # kept\nmaxPods: 120\nevictionHard:\n  memory.available: 6%\n", "kind: KubeletConfiguration # kept\nmaxPods: 120\n"},
@@ -101,20 +103,20 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{"name":"a.service","content":"[Service]\nType=oneshot\n","enable":true,"dropIns":[]}`},
 		"unit options": {"kubelet", osc, `{section: Service, add: {ExecStartPre: /a}}`, `{section: Service, set: {ExecStartPre: [/b, /c]}}`, `{section: Service, remove: [ExecStartPre]}`, kubeletUnit,
 			"[Unit]\nAfter=a\n[Service]\nExecStartPre=/a\nExecStart=/opt/bin/kubelet --v=2\n", "[Unit]\nAfter=a\n[Service]\nExecStartPre=/b\nExecStartPre=/c\nExecStart=/opt/bin/kubelet --v=2\n", "[Unit]\nAfter=a\n[Service]\nExecStart=/opt/bin/kubelet --v=2\n"},
-		"file": {"node", osc, `{path: /etc/b, permissions: 0644, content: a}`, `{path: /etc/b, content: b}`, `{path: /etc/b, remove: true}`, "/spec/files/3",
+		"file": {"node", osc, `{path: /etc/b, permissions: 0644, content: a}`, `{path: /etc/b, content: b}`, `{path: /etc/b, remove: true}`, "/spec/files/2",
 			`{"path":"/etc/b","permissions":420,"content":{"inline":{"encoding":"","data":"a"}}}`, `{"path":"/etc/b","permissions":420,"content":{"inline":{"encoding":"","data":"b"}}}`, ``},
 		"sysctl": {"node", osc, `{set: {net.ipv4.ip_forward: 1}}`, `{set: {net.ipv4.ip_forward: 0, vm.max_map_count: 2}}`, `{remove: [net.ipv4.ip_forward]}`, "/spec/files/1/content/inline/data",
 			"# kept\nvm.max_map_count = 1\nnet.ipv4.ip_forward = 1\n", "# kept\nvm.max_map_count = 2\nnet.ipv4.ip_forward = 0\n", "# kept\nvm.max_map_count = 2\n"},
 		"fields of a node": {"node", osc, `{set: {spec.criConfig.cgroupDriver: systemd}}`, `{set: {spec.criConfig: {cgroupDriver: cgroupfs}}}`, `{remove: [spec.criConfig.cgroupDriver]}`, "/spec/criConfig",
 			`{"name":"containerd","cgroupDriver":"systemd"}`, `{"name":"containerd","cgroupDriver":"cgroupfs"}`, `{"name":"containerd"}`},
-		"providerConfig": {"node", osc, `{set: {b: {c: 1}}}`, `{set: {b: {c: 2, d: 3}}}`, `{remove: [b]}`, "/spec/providerConfig",
+		"fields of the provider": {"node", osc, `{set: {spec.providerConfig.b: {c: 1}}}`, `{set: {spec.providerConfig.b: {c: 2, d: 3}}}`, `{remove: [spec.providerConfig.b]}`, "/spec/providerConfig",
 			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":2,"d":3}}`, `{"a":1}`},
 		"fields": {"etcd-main", etcd, `{set: {spec.backup.deltaSnapshotPeriod: 5m}}`, `{set: {spec.backup: {deltaSnapshotPeriod: 6m, port: 8081}}}`, `{remove: [spec.backup.deltaSnapshotPeriod]}`, "/spec/backup",
 			`{"port":8080,"deltaSnapshotPeriod":"5m"}`, `{"port":8081,"deltaSnapshotPeriod":"6m"}`, `{"port":8081}`},
-		"fields of lists": {"etcd-main", etcd, `{append: {spec.backup.zones: [a, {name: b}]}}`, `{append: {spec.backup.zones: "${ ['a', 'c'] }"}}`,
+		"fields of lists": {"etcd-main", etcd, `{append: {spec.backup.zones: [a, {name: b}]}}`, `{append: {spec.backup.zones: ["${ 'a' }", c]}}`,
 			`{remove: ['spec.backup.zones[name=b]']}`, "/spec/backup",
 			`{"port":8080,"zones":["a",{"name":"b"}]}`, `{"port":8080,"zones":["a",{"name":"b"},"c"]}`, `{"port":8080,"zones":["a","c"]}`},
-		"document": {"node", osc, `{file: /etc/a.yaml, set: {b.c: 1}, append: {d: [x]}}`, `{file: /etc/a.yaml, set: {b: {c: 2}}, append: {d: [y]}}`, `{file: /etc/a.yaml, remove: [b, d]}`, "/spec/files/2/content/inline/data",
+		"document": {"etcd-main", etcdWithText, `{at: spec.text, set: {b.c: 1}, append: {d: [x]}}`, `{at: spec.text, set: {b: {c: 2}}, append: {d: [y]}}`, `{at: spec.text, remove: [b, d]}`, "/spec/text",
 			"a: 1 # kept\nd:\n- x\nb:\n  c: 1\n", "a: 1 # kept\nd:\n- x\n- \"y\"\nb:\n  c: 2\n", "a: 1 # kept\n"},
 		"machineControllerManagerProvider": {"machine-controller-manager", deployment, `{provider: acme, image: a}`, `{provider: acme, image: b}`,
 			`{remove: [machine-controller-manager-provider-acme]}`, "/spec/template/spec/containers/2/image",
@@ -203,7 +205,7 @@ func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 // variables are the variables of a rule.
 func variables() operation.Variables {
 	shoot := `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Shoot","spec":{"kubernetes":{"version":"1.34.1"},"provider":{"workers":[]}}}`
-	f, err := facts.FromClusterObjects("shoot--foo--bar", nil, nil, []byte(shoot))
+	f, err := facts.FromParts("shoot--foo--bar", nil, nil, []byte(shoot))
 	if err != nil {
 		panic(err)
 	}

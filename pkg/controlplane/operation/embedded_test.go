@@ -19,15 +19,15 @@ func TestEmbedded(t *testing.T) {
 		name, format, before, after string
 		edit                        func(e *embedded) error
 	}{
-		{"appends an item and keeps comments", "yaml", "a: # x\n- 1.0 # one\n- b\n", "a: # x\n- 1.0 # one\n- b\n- c\n", func(e *embedded) error {
-			return e.add(fieldPath{{Key: "a"}}, []byte(`["b","c"]`), true)
+		{"appends items and keeps comments", "yaml", "a: # x\n- 1.0 # one\n- b\n", "a: # x\n- 1.0 # one\n- b\n- c\n", func(e *embedded) error {
+			return errors.Join(e.add(fieldPath{{Key: "a"}}, []byte(`"b"`)), e.add(fieldPath{{Key: "a"}}, []byte(`"c"`)))
 		}},
-		{"append an existing item", "yaml", "a: [1, b]\n", "a: [1, b]\n", func(e *embedded) error { return e.add(fieldPath{{Key: "a"}}, []byte(`"b"`), false) }},
+		{"append an existing item", "yaml", "a: [1, b]\n", "a: [1, b]\n", func(e *embedded) error { return e.add(fieldPath{{Key: "a"}}, []byte(`"b"`)) }},
 		{"creates a list when it appends", "yaml", "b: 1\n", "b: 1\na:\n  l:\n  - x\n", func(e *embedded) error {
-			return e.add(fieldPath{{Key: "a"}, {Key: "l"}}, []byte(`"x"`), false)
+			return e.add(fieldPath{{Key: "a"}, {Key: "l"}}, []byte(`"x"`))
 		}},
 		{"append in an item", "yaml", "a:\n- n: x # kept\n", "a:\n- n: x # kept\n  l:\n  - 1\n", func(e *embedded) error {
-			return e.add(fieldPath{{Key: "a"}, {Key: "x", By: "n"}, {Key: "l"}}, []byte(`1`), false)
+			return e.add(fieldPath{{Key: "a"}, {Key: "x", By: "n"}, {Key: "l"}}, []byte(`1`))
 		}},
 		{"remove an item", "yaml", "a:\n- n: x # gone\n- n: y # kept\n  z: 1.0\n", "a:\n- n: y # kept\n  z: 1.0\n", func(e *embedded) error {
 			return e.set(fieldPath{{Key: "a"}, {Key: "x", By: "n"}}, Resolved{Absent: true})
@@ -36,7 +36,7 @@ func TestEmbedded(t *testing.T) {
 			return e.set(fieldPath{{Key: "a"}, {Key: "x", By: "n"}}, Resolved{Absent: true})
 		}},
 		{"removes a key that is set to null", "yaml", "a: x\nb: 1\n", "b: 1\n", func(e *embedded) error { return e.set(fieldPath{{Key: "a"}}, Resolved{JSON: []byte("null")}) }},
-		{"appends to a list in JSON", "json", `{"l": [1.0, "b"]}`, `{"l": [1.0, "b", 1]}`, func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), false) }},
+		{"appends to a list in JSON", "json", `{"l": [1.0, "b"]}`, `{"l": [1.0, "b", 1]}`, func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`)) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := test.before
@@ -55,8 +55,7 @@ func TestEmbedded(t *testing.T) {
 		})
 	}
 	for name, edit := range map[string]func(e *embedded) error{
-		"append to a text": func(e *embedded) error { return e.add(fieldPath{{Key: "t"}}, []byte(`1`), false) },
-		"append no list":   func(e *embedded) error { return e.add(fieldPath{{Key: "l"}}, []byte(`1`), true) },
+		"append to a text": func(e *embedded) error { return e.add(fieldPath{{Key: "t"}}, []byte(`1`)) },
 		"through a text": func(e *embedded) error {
 			return e.set(fieldPath{{Key: "t"}, {Key: "x"}}, Resolved{JSON: []byte(`1`)})
 		},
@@ -96,14 +95,14 @@ func FuzzEmbedded(f *testing.F) {
 				continue
 			}
 			path := fieldPath{{Key: "a"}, {Key: "l"}}
-			if errors.Join(e.add(path, []byte(`{"n":"new"}`), false), e.Flush()) != nil || after == nil {
+			if errors.Join(e.add(path, []byte(`{"n":"new"}`)), e.Flush()) != nil || after == nil {
 				continue
 			}
 			again, err := readEmbedded(after, format, func(text []byte) error { t.Fatalf("%q became %q and then %q", text, after, text); return nil })
 			if err != nil {
 				t.Fatalf("%q became %q: %v", text, after, err)
 			}
-			if err := errors.Join(again.add(path, []byte(`{"n":"new"}`), false), again.Flush()); err != nil {
+			if err := errors.Join(again.add(path, []byte(`{"n":"new"}`)), again.Flush()); err != nil {
 				t.Fatalf("%q became %q: %v", text, after, err)
 			}
 		}

@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"fmt"
 	"regexp"
 
 	"go.yaml.in/yaml/v3"
@@ -39,25 +40,21 @@ func env() Definition {
 		Examples:  []string{"env: {container: side, remove: [HTTP_PROXY]}"},
 		Arguments: append(setAndRemove("variables", mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]())).named(envName)), inContainer()),
 		Parts:     target.PodTemplate,
-		Compile:   compileEnv,
+		compile:   compileEnv,
 	}
 }
 
 var envName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
 
 func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a containerEdits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
-	container := c.container(a.Container)
+	container := c.container(arguments)
 	return compiler{
 		place: Place{Kind: Env, Container: container},
 		value: c.with(compileEnvValue),
 		check: checkEnvName,
 		apply: func(o *target.Object, name string, v Resolved) error { return applyEnv(o, container, name, v) },
 		keep:  func(name string) func(*target.Object) error { return keepEnv(container, name) },
-	}.compile(arguments, path, a.Set, a.Remove)
+	}.compileEdits(arguments, path)
 }
 
 var checkEnvName = matches(envName, "the name of an environment variable")
@@ -67,9 +64,6 @@ var valueSources = []string{"secretKeyRef", "configMapKeyRef", "fieldRef", "reso
 func compileEnvValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	if n.Node == nil || n.Kind != yaml.MappingNode {
 		return c.Text(n, path)
-	}
-	if findings := checkFields(n, path, valueSources); len(findings) > 0 {
-		return Value{}, findings
 	}
 	return typed[corev1.EnvVarSource](c, n, path, valueSourceChecks)
 }
@@ -84,9 +78,9 @@ func applyEnv(o *target.Object, container, name string, v Resolved) error {
 		at.remove(node)
 		return nil
 	}
-	wanted := object("valueFrom", v.JSON)
+	wanted := fmt.Appendf(nil, `{"valueFrom":%s}`, v.JSON)
 	if v.JSON == nil {
-		wanted = object("value", document.Quote(v.Text()))
+		wanted = fmt.Appendf(nil, `{"value":%s}`, document.Quote(v.Text()))
 		if item := at.find(node); item != nil && v.Text() == "" && item.Get("value") == nil {
 			item.Remove("valueFrom")
 			return nil // the API server drops an empty value

@@ -29,39 +29,13 @@ func fields() Definition {
 		},
 		Arguments: []Argument{
 			{Name: "set", Type: mappingOf(orNull(anyTree)), Summary: "fields to set, by path; null removes"},
-			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "required items by the path of the list; missing ones are appended"},
+			{Name: "append", Type: mappingOf(listOf(anyTree)), Summary: "required items by the path of the list; missing ones are appended"},
 			{Name: "remove", Type: names, Summary: "paths of fields and of items of lists to remove"},
 		},
 		Parts: target.Metadata,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			var a fieldEdits
-			if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-				return nil, findings
-			}
-			return fieldCompiler{
-				context: c, place: Place{Kind: Field},
-				check:    func(p fieldPath, removed bool) string { return checkOwner(c.Target, p, removed) },
-				apply:    applyField,
-				keep:     func(p fieldPath) func(*target.Object) error { return p.keep },
-				appendTo: appendToField,
-				trace:    fieldPath.trace,
-			}.compile(arguments, path, a)
+		compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+			return fieldCompiler{context: c, place: Place{Kind: Field}}.compile(arguments, path)
 		},
-	}
-}
-
-func applyField(p fieldPath) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		defer o.ForgetCommandLines()
-		return p.write(o.Document.Root(), v)
-	}
-}
-
-// appendToField returns a function that appends an item to the list at the path, or the items of a list.
-func appendToField(p fieldPath, several bool) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		defer o.ForgetCommandLines()
-		return (&embedded{tree: o.Document.Root()}).add(p, v.JSON, several)
 	}
 }
 
@@ -80,29 +54,15 @@ type owner struct {
 type fieldCompiler struct {
 	context *Context
 	place   Place
-	// check judges a path that is set or removed; nil: every path will do.
-	check func(p fieldPath, removed bool) string
-	apply func(p fieldPath) func(*target.Object, Resolved) error
-	// keep is nil where places cannot be kept.
-	keep func(p fieldPath) func(*target.Object) error
-	// trace returns the trace of a write of the path, or nil if there is none.
-	trace func(p fieldPath) *Trace
-	// appendTo appends an item to the list at a path, or several items from a list.
-	appendTo func(p fieldPath, several bool) func(*target.Object, Resolved) error
+	// in is the document with the fields. Only fields of the object itself can be kept, and can have another operation.
+	in documentPlace
 
 	writes   []Write
 	findings source.Findings
 }
 
-// fieldEdits are edits of fields by path.
-type fieldEdits struct {
-	Set    source.Node   `json:"set"`
-	Append source.Node   `json:"append"`
-	Remove []source.Node `json:"remove"`
-}
-
 // owners is ordered by precedence. Its paths omit the items of lists.
-var owners = slices.Concat([]owner{
+var owners = []owner{
 	{"metadata.labels", target.Metadata, "labels", false},
 	{"metadata.annotations", target.Metadata, "annotations", false},
 	{"spec.template.metadata.labels", target.PodTemplate, "podLabels", false},
@@ -113,22 +73,11 @@ var owners = slices.Concat([]owner{
 	{"spec.template.spec.containers.env", target.PodTemplate, "env", false},
 	{"spec.template.spec.containers.volumeMounts", target.PodTemplate, "volumes", false},
 	{"spec.template.spec.containers", target.PodTemplate, "containers", true},
-	{"spec.template.spec.initContainers", target.PodTemplate, "initContainers", true},
 	{"spec.volumeClaimTemplates", target.Storage, "storage", false},
 	{"spec.storageClass", target.Storage, "storage", false},
 	{"spec.storageCapacity", target.Storage, "storage", false},
-	{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, "containerPolicies", true},
 	{"spec.units", target.Units, "unit", false},
 	{"spec.files", target.Files, "file", false},
-	{"spec.providerConfig", target.NodeSpec, "providerConfig", true},
-}, serviceOwners())
-
-func serviceOwners() []owner {
-	var all []owner
-	for _, field := range serviceFields {
-		all = append(all, owner{"spec." + field, target.ServiceSpec, "service", false})
-	}
-	return all
 }
 
 // checkOwner returns the operation to use instead, or an empty string.
@@ -158,18 +107,19 @@ func (o owner) message() string {
 // inside reports whether a path extends another one.
 func inside(path, outer string) bool { return strings.HasPrefix(path, outer+".") }
 
-func (f fieldCompiler) compile(arguments source.Node, path string, a fieldEdits) ([]Write, source.Findings) {
-	f.append(a.Append, path+".append")
-	if a.Set.Node != nil && !a.Set.Absent() && a.Set.Kind != yaml.MappingNode {
-		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of paths to values").Of(source.WrongType)}
+func (f fieldCompiler) compile(arguments source.Node, path string) ([]Write, source.Findings) {
+	f.append(arguments.Get("append"), path+".append")
+	set := arguments.Get("set")
+	if !set.Absent() && set.Kind != yaml.MappingNode {
+		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of paths to values").Of(source.WrongType)}
 	}
-	for _, field := range a.Set.Fields() {
+	for _, field := range set.Fields() {
 		inner := path + ".set." + field.Key.Value
 		if p, ok := f.path(field.Key, inner); ok {
 			f.set(p, field.Value, inner)
 		}
 	}
-	for _, name := range a.Remove {
+	for _, name := range arguments.Get("remove").Items() {
 		if p, ok := f.path(name, path+".remove"); ok {
 			f.add(p, Remove(), name, path+".remove")
 		}
@@ -226,8 +176,8 @@ func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
 
 // add creates a write, unless another write of the rule covers the place or a part of it.
 func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) {
-	if constant, ok := value.Constant(); f.check != nil {
-		if problem := f.check(p, ok && constant.Absent); problem != "" {
+	if constant, ok := value.Constant(); f.in.name == "" {
+		if problem := checkOwner(f.context.Target, p, ok && constant.Absent); problem != "" {
 			f.findings = append(f.findings, n.Finding(at, "%s", problem).Of(OtherOperation))
 			return
 		}
@@ -239,16 +189,16 @@ func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) 
 		f.findings = append(f.findings, n.Finding(at, "%s and %s, which the rule writes too, are one inside the other", place, f.writes[i].Place).Of(WrittenTwice))
 		return
 	}
-	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p), trace: f.trace(p)}
-	if f.keep != nil {
-		write.Keep = f.keep(p)
+	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.in.set(p), trace: f.in.trace(p)}
+	if f.in.name == "" {
+		write.Keep = p.keep
 	}
 	f.writes = append(f.writes, write)
 }
 
 // append adds a write for each item that a list must have.
 func (f *fieldCompiler) append(n source.Node, at string) {
-	if n.Node != nil && !n.Absent() && n.Kind != yaml.MappingNode {
+	if !n.Absent() && n.Kind != yaml.MappingNode {
 		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists").Of(source.WrongType))
 		return
 	}
@@ -258,23 +208,20 @@ func (f *fieldCompiler) append(n source.Node, at string) {
 		if !ok {
 			continue
 		}
-		switch value := field.Value; {
-		case value.Node != nil && value.Kind == yaml.SequenceNode && len(value.Content) > 0:
-			for _, item := range value.Items() {
-				f.appendItem(p, item, inner, false)
-			}
-		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
-			f.appendItem(p, value, inner, true)
-		default:
-			f.findings = append(f.findings, value.Finding(inner, "must be a list of required items").Of(source.WrongType))
+		if field.Value.Node == nil || field.Value.Kind != yaml.SequenceNode || len(field.Value.Content) == 0 {
+			f.findings = append(f.findings, field.Value.Finding(inner, "must be a list of required items; use forEach for a computed list").Of(source.WrongType))
+			continue
+		}
+		for _, item := range field.Value.Items() {
+			f.appendItem(p, item, inner)
 		}
 	}
 }
 
-// appendItem adds a write for an item, or for an expression that returns a list of items.
-func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, several bool) {
-	if f.check != nil {
-		if problem := f.check(p, false); problem != "" {
+// appendItem adds a write for an item.
+func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string) {
+	if f.in.name == "" {
+		if problem := checkOwner(f.context.Target, p, false); problem != "" {
 			f.findings = append(f.findings, item.Finding(at, "%s", problem).Of(OtherOperation))
 			return
 		}
@@ -291,6 +238,6 @@ func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, sev
 	where.Name = p.String() + "[+ " + name + "]"
 	f.writes = append(f.writes, Write{
 		Place: where, Value: value, At: item, Path: at, Adds: true,
-		Apply: f.appendTo(p, several), trace: f.trace(p), severalItems: several,
+		Apply: f.in.add(p), trace: f.in.trace(p),
 	})
 }

@@ -50,92 +50,71 @@ func file() Definition {
 			{Name: "remove", Type: boolean, Summary: "whether the file is removed"},
 		},
 		Parts:   target.Files,
-		Compile: compileFile,
+		compile: compileFile,
 	}
-}
-
-// fileArguments are the arguments of file.
-type fileArguments struct {
-	Path              string      `json:"path"`
-	Permissions       source.Node `json:"permissions"`
-	Content           source.Node `json:"content"`
-	ContentFrom       source.Node `json:"contentFrom"`
-	Encoding          string      `json:"encoding"`
-	SecretRef         source.Node `json:"secretRef"`
-	ImageRef          source.Node `json:"imageRef"`
-	TransmitUnencoded source.Node `json:"transmitUnencoded"`
-	IfAbsent          bool        `json:"ifAbsent"`
-	Remove            bool        `json:"remove"`
 }
 
 func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.Findings) {
-	var a fileArguments
-	findings := source.Decode(arguments, at, &a)
-	if !path.IsAbs(a.Path) || path.Clean(a.Path) != a.Path {
+	var findings source.Findings
+	name, encoding := textOf(arguments.Get("path")), textOf(arguments.Get("encoding"))
+	if !path.IsAbs(name) || path.Clean(name) != name {
 		findings = append(findings, memberOr(arguments, "path").Finding(at+".path", "must be an absolute path without . and ..").Of(source.WrongValue))
 	}
-	if a.Path == target.KubeletConfigurationPath {
+	if name == target.KubeletConfigurationPath {
 		findings = append(findings, memberOr(arguments, "path").
 			Finding(at+".path", "the kubelet's configuration is edited with configuration and featureGates on the target kubelet").
 			Of(OtherOperation))
 	}
-	if a.Encoding != "" && a.Encoding != "b64" {
-		findings = append(findings, arguments.Get("encoding").Finding(at+".encoding", "must be b64 or empty, is %q", a.Encoding).Of(source.WrongValue))
+	if encoding != "" && encoding != "b64" {
+		findings = append(findings, arguments.Get("encoding").Finding(at+".encoding", "must be b64 or empty, is %q", encoding).Of(source.WrongValue))
 	}
-	write := Write{Place: Place{Kind: File, Name: a.Path}, At: arguments, Path: at}
-	if a.Remove {
-		write.Value, write.Apply = Remove(), func(o *target.Object, v Resolved) error { return filePath(a.Path).write(o.Document.Root(), v) }
+	write := Write{Place: Place{Kind: File, Name: name}, At: arguments, Path: at}
+	if isTrue(arguments.Get("remove")) {
+		write.Value, write.Apply = Remove(), func(o *target.Object, v Resolved) error { return filePath(name).write(o.Document.Root(), v) }
 		return []Write{write}, findings
 	}
-	fields, problems := compileFileFields(c, a, arguments, at)
+	fields, problems := compileFileFields(c, arguments, at)
 	if findings = append(findings, problems...); len(findings) > 0 {
 		return nil, findings
 	}
 	write.Value, findings = c.Tree(fields, at)
-	write.Apply = func(o *target.Object, v Resolved) error { return setFile(o, a, v.JSON) }
+	ifAbsent := isTrue(arguments.Get("ifAbsent"))
+	write.Apply = func(o *target.Object, v Resolved) error { return setFile(o, name, encoding, ifAbsent, v.JSON) }
 	return []Write{write}, findings
 }
 
 // compileFileFields returns the file for an OperatingSystemConfig, as YAML. Its content may still contain expressions.
-func compileFileFields(c *Context, a fileArguments, arguments source.Node, at string) (source.Node, source.Findings) {
-	content, findings := compileFileContent(c, a, arguments, at)
+func compileFileFields(c *Context, arguments source.Node, at string) (source.Node, source.Findings) {
+	content, findings := compileFileContent(c, arguments, at)
 	fields := mapping(arguments)
-	if !a.Permissions.Absent() {
-		mode, err := permissions(a.Permissions)
+	if field := arguments.Get("permissions"); !field.Absent() {
+		mode, err := permissions(field)
 		if err != nil {
-			findings = append(findings, a.Permissions.Finding(at+".permissions", "%s", err).Of(source.WrongValue))
+			findings = append(findings, field.Finding(at+".permissions", "%s", err).Of(source.WrongValue))
 		}
 		add(fields, "permissions", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatUint(mode, 10)})
 	}
-	if !a.TransmitUnencoded.Absent() {
-		findings = append(findings, checkBoolean(a.TransmitUnencoded, at+".transmitUnencoded")...)
-		add(content, "transmitUnencoded", a.TransmitUnencoded.Node)
+	if field := arguments.Get("transmitUnencoded"); !field.Absent() {
+		findings = append(findings, checkBoolean(field, at+".transmitUnencoded")...)
+		add(content, "transmitUnencoded", field.Node)
 	}
 	add(fields, "content", content)
 	return source.Node{Node: fields, File: arguments.File}, findings
 }
 
-func compileFileContent(c *Context, a fileArguments, arguments source.Node, at string) (*yaml.Node, source.Findings) {
+func compileFileContent(c *Context, arguments source.Node, at string) (*yaml.Node, source.Findings) {
 	content, sources := mapping(arguments), 0
-	var findings source.Findings
-	for _, member := range []struct {
-		name   string
-		value  source.Node
-		fields []string
-	}{{"secretRef", a.SecretRef, []string{"name", "dataKey"}}, {"imageRef", a.ImageRef, []string{"image", "filePathInImage"}}} {
-		if member.value.Absent() {
-			continue
+	for _, name := range []string{"secretRef", "imageRef"} {
+		if reference := arguments.Get(name); !reference.Absent() {
+			sources++
+			add(content, name, reference.Node)
 		}
-		sources++
-		findings = append(findings, checkAllFields(member.value, at+"."+member.name, member.fields)...)
-		add(content, member.name, member.value.Node)
 	}
-	text, problems := compileTextOrFile(c, a.Content, a.ContentFrom, at)
-	findings = append(findings, problems...)
+	text, findings := compileTextOrFile(c, arguments, at)
 	if text != nil {
 		sources++
 		inline := mapping(arguments)
-		add(inline, "encoding", textAt(arguments, a.Encoding).Node)
+		add(inline, "encoding", textAt(arguments, textOf(arguments.Get("encoding"))).Node)
 		add(inline, "data", text)
 		add(content, "inline", inline)
 	}
@@ -147,7 +126,8 @@ func compileFileContent(c *Context, a fileArguments, arguments source.Node, at s
 
 // compileTextOrFile returns the text of content, or the text of the file named by contentFrom, in which ${ } has no
 // meaning. It returns nil if neither is set.
-func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
+func compileTextOrFile(c *Context, arguments source.Node, at string) (*yaml.Node, source.Findings) {
+	content, contentFrom := arguments.Get("content"), arguments.Get("contentFrom")
 	switch {
 	case !content.Absent() && !contentFrom.Absent():
 		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "content is given too").Of(source.ExclusiveFields)}
@@ -186,22 +166,6 @@ func checkBoolean(n source.Node, at string) source.Findings {
 	return source.Findings{n.Finding(at, "must be true or false").Of(source.WrongType)}
 }
 
-// checkAllFields finds fields that are unknown or missing, and values that are no texts.
-func checkAllFields(n source.Node, at string, fields []string) source.Findings {
-	findings := checkFields(n, at, fields)
-	for _, field := range n.Fields() {
-		if field.Value.Kind != yaml.ScalarNode {
-			findings = append(findings, field.Value.Finding(at+"."+field.Key.Value, "must be a string").Of(source.WrongType))
-		}
-	}
-	for _, field := range fields {
-		if n.Get(field).Absent() {
-			findings = append(findings, n.Finding(at+"."+field, "is missing").Of(source.MissingField))
-		}
-	}
-	return findings
-}
-
 // textAt returns a string that has the position of another value.
 func textAt(at source.Node, text string) source.Node {
 	return source.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: at.Line, Column: at.Column}, File: at.File}
@@ -218,10 +182,10 @@ func add(to *yaml.Node, key string, value *yaml.Node) {
 }
 
 // setFile writes the file; raw is the file without its path, its content as plain text.
-func setFile(o *target.Object, a fileArguments, raw []byte) error {
+func setFile(o *target.Object, name, encoding string, ifAbsent bool, raw []byte) error {
 	root := o.Document.Root()
-	present := o.File(a.Path)
-	if present != nil && a.IfAbsent {
+	present := o.File(name)
+	if present != nil && ifAbsent {
 		return nil
 	}
 	wanted, err := document.Parse(raw)
@@ -230,7 +194,8 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 	}
 	defer wanted.Release()
 	inline := wanted.Root().Find("content", "inline")
-	if text, ok := inline.Get("data").Text(); ok && a.Encoding == "b64" {
+	if data := inline.Get("data"); data.Kind() == document.String && encoding == "b64" {
+		text, _ := data.Text()
 		if _, err := inline.Set("data", document.Quote(base64.StdEncoding.EncodeToString([]byte(text)))); err != nil {
 			return err
 		}
@@ -240,7 +205,7 @@ func setFile(o *target.Object, a fileArguments, raw []byte) error {
 			present.Get("content").Remove(kind)
 		}
 	}
-	return filePath(a.Path).merge(root, wanted.Bytes())
+	return filePath(name).mergeNode(root, wanted.Root())
 }
 
 // filePath returns the path of a file in an OperatingSystemConfig.

@@ -28,19 +28,15 @@ func flags() Definition {
 		Examples:  []string{"flags: {container: side, set: {v: 2, audit: null, node-labels: [a=b, \"zone=${ shoot.region }\"]}}"},
 		Arguments: append(setAndRemove("flags", flagsTo(orNull(oneOrMore))), inContainer()),
 		Parts:     target.CommandLine,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			var a containerEdits
-			if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-				return nil, findings
-			}
-			container := c.container(a.Container)
+		compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+			container := c.container(arguments)
 			return compiler{
 				place: Place{Kind: Flag, Container: container},
 				value: c.inCommandLine(container, c.with(compileFlagValue)),
 				check: checkFlagName,
 				apply: func(o *target.Object, name string, v Resolved) error { return applyFlag(o, container, name, v) },
 				keep:  func(name string) func(*target.Object) error { return keepFlag(container, name) },
-			}.compile(arguments, path, a.Set, a.Remove)
+			}.compileEdits(arguments, path)
 		},
 	}
 }
@@ -53,11 +49,11 @@ func featureGates() Definition {
 		Example:   "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
 		Arguments: []Argument{{Type: mappingOf(orNull(computed(boolean))).named(gateName), Summary: "gates, by name"}},
 		Parts:     target.CommandLine,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+		compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			if arguments.Node == nil || arguments.Kind != yaml.MappingNode {
 				return nil, source.Findings{arguments.Finding(path, "must be a mapping of feature gates to true, false or null").Of(source.WrongType)}
 			}
-			container, apply := c.container(""), applyMapEntry
+			container, apply := c.Target.Container, applyMapEntry
 			if c.Target.Has(target.KubeletConfiguration) {
 				apply = applyKubeletGate
 			}
@@ -83,55 +79,33 @@ func mapFlags() Definition {
 		Example:   "mapFlags: {runtime-config: {set: {storage.k8s.io/v1beta1: true}, remove: [batch/v2alpha1]}}",
 		Arguments: []Argument{{Summary: "flags, by name", Type: flagsTo(members(setAndRemove("entries", mappingOf(anyText))...))}},
 		Parts:     target.CommandLine,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			container := c.container("")
-			return compileFlagEntries(arguments, path, func(flag string, entries source.Node, path string) ([]Write, source.Findings) {
-				return compiler{
-					place: Place{Kind: MapFlagEntry, Container: container, Name: flag + ":"},
-					value: c.inCommandLine(container, c.Text),
-					apply: func(o *target.Object, key string, v Resolved) error { return applyMapEntry(o, container, flag, key, v) },
-				}.compileEdits(entries, path)
-			})
-		},
+		compile:   compileMapFlags,
 	}
 }
 
-// listFlags edits flags with a list as their value, such as --controllers=*,-nodeipam.
-func listFlags() Definition {
-	return Definition{
-		Name:    "listFlags",
-		Summary: "adds and removes items of flags with a comma-separated list; keeps the remaining items",
-		Example: "listFlags: {controllers: {add: [-nodeipam], remove: [nodeipam]}}",
-		Arguments: []Argument{{Summary: "flags, by name", Type: flagsTo(members(
-			Argument{Name: "add", Type: names, Summary: "items to append, unless present"},
-			Argument{Name: "remove", Type: names, Summary: "items to remove"},
-		))}},
-		Parts: target.CommandLine,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			container := c.container("")
-			return compileFlagEntries(arguments, path, func(flag string, items source.Node, path string) ([]Write, source.Findings) {
-				var a struct {
-					Add    []source.Node `json:"add"`
-					Remove []source.Node `json:"remove"`
-				}
-				if findings := source.Decode(items, path, &a); len(findings) > 0 {
-					return nil, findings
-				}
-				k := compiler{
-					place: Place{Kind: ListFlagItem, Container: container, Name: flag + ":"}, check: checkListItem,
-					apply: func(o *target.Object, item string, v Resolved) error {
-						if c.inUnit(container) {
-							item = inCommand.whole(item)
-						}
-						return applyListItem(o, container, flag, item, !v.Absent)
-					},
-				}
-				k.addNames(a.Add, path+".add", Fixed())
-				k.addNames(a.Remove, path+".remove", Remove())
-				return k.result(items, path, "nothing to add and nothing to remove")
-			})
-		},
+func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	if arguments.Node == nil || arguments.Kind != yaml.MappingNode || len(arguments.Fields()) == 0 {
+		return nil, source.Findings{arguments.Finding(path, "must be a mapping of flags to the entries that change").Of(source.WrongType)}
 	}
+	var (
+		container = c.Target.Container
+		writes    []Write
+		findings  source.Findings
+	)
+	for _, field := range arguments.Fields() {
+		flag := field.Key.Value
+		if problem := checkFlagName(flag); problem != "" {
+			findings = append(findings, field.Key.Finding(path, "%s", problem).Of(source.InvalidName))
+			continue
+		}
+		more, problems := compiler{
+			place: Place{Kind: MapFlagEntry, Container: container, Name: flag + ":"},
+			value: c.inCommandLine(container, c.Text),
+			apply: func(o *target.Object, key string, v Resolved) error { return applyMapEntry(o, container, flag, key, v) },
+		}.compileEdits(field.Value, path+"."+flag)
+		writes, findings = append(writes, more...), append(findings, problems...)
+	}
+	return writes, findings
 }
 
 // The flags of the kube-apiserver that list admission plugins.
@@ -156,23 +130,15 @@ func admissionPlugins() Definition {
 		},
 		Parts:      target.PodTemplate,
 		Components: []string{"kube-apiserver"},
-		Compile:    compileAdmissionPlugins,
+		compile:    compileAdmissionPlugins,
 	}
 }
 
 func compileAdmissionPlugins(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a struct {
-		Enable  []source.Node `json:"enable"`
-		Disable []source.Node `json:"disable"`
-		Default []source.Node `json:"default"`
-	}
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	if c.Target.Component != "kube-apiserver" {
 		return nil, source.Findings{arguments.Finding(path, "only a kube-apiserver has admission plugins").Of(WrongTarget)}
 	}
-	container := c.container("")
+	container := c.Target.Container
 	k := compiler{
 		place: Place{Kind: AdmissionPlugin, Container: container}, check: checkListItem,
 		apply: func(o *target.Object, plugin string, v Resolved) error {
@@ -181,9 +147,9 @@ func compileAdmissionPlugins(c *Context, arguments source.Node, path string) ([]
 				applyListItem(o, container, disablePlugins, plugin, v.Text() == "disabled"))
 		},
 	}
-	k.addNames(a.Enable, path+".enable", Fixed("enabled"))
-	k.addNames(a.Disable, path+".disable", Fixed("disabled"))
-	k.addNames(a.Default, path+".default", Remove())
+	k.addNames(arguments.Get("enable").Items(), path+".enable", Fixed("enabled"))
+	k.addNames(arguments.Get("disable").Items(), path+".disable", Fixed("disabled"))
+	k.addNames(arguments.Get("default").Items(), path+".default", Remove())
 	return k.result(arguments, path, "names no admission plugin: one of enable, disable and default is needed")
 }
 
@@ -228,26 +194,6 @@ func checkListItem(item string) string {
 	return ""
 }
 
-// compileFlagEntries compiles a mapping of flags to edits of their entries.
-func compileFlagEntries(arguments source.Node, path string, one func(flag string, n source.Node, path string) ([]Write, source.Findings)) ([]Write, source.Findings) {
-	if arguments.Node == nil || arguments.Kind != yaml.MappingNode || len(arguments.Fields()) == 0 {
-		return nil, source.Findings{arguments.Finding(path, "must be a mapping of flags to the entries that change").Of(source.WrongType)}
-	}
-	var (
-		writes   []Write
-		findings source.Findings
-	)
-	for _, field := range arguments.Fields() {
-		if problem := checkFlagName(field.Key.Value); problem != "" {
-			findings = append(findings, field.Key.Finding(path, "%s", problem).Of(source.InvalidName))
-			continue
-		}
-		more, problems := one(field.Key.Value, field.Value, path+"."+field.Key.Value)
-		writes, findings = append(writes, more...), append(findings, problems...)
-	}
-	return writes, findings
-}
-
 // compileFlagValue compiles one string, a list of strings for a repeated flag, or null for a flag without a value.
 func compileFlagValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	switch {
@@ -277,18 +223,13 @@ func compileGateValue(c *Context, n source.Node, path string) (Value, source.Fin
 // inCommandLine returns a function that compiles values for the command line of a container. The kubelet's command line
 // is part of a unit, for which values are escaped.
 func (c *Context) inCommandLine(container string, read func(source.Node, string) (Value, source.Findings)) func(source.Node, string) (Value, source.Findings) {
-	if !c.inUnit(container) {
+	if c.Target.Component != "kubelet" || container != c.Target.Container {
 		return read
 	}
 	return func(n source.Node, path string) (Value, source.Findings) {
 		value, findings := read(n, path)
 		return value.escaped(inCommand), findings
 	}
-}
-
-// inUnit reports whether the command line belongs to a unit.
-func (c *Context) inUnit(container string) bool {
-	return c.Target.Component == "kubelet" && container == c.Target.Container
 }
 
 func applyFlag(o *target.Object, container, name string, v Resolved) error {

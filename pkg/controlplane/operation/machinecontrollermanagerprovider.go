@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
@@ -36,60 +37,39 @@ func machineControllerManagerProvider() Definition {
 			{Name: "image", Type: anyText, Summary: "the container's image; required on the Deployment"},
 			{Name: "args", Type: mappingOf(orNull(anyText)), Summary: "flags by name, which extend or override the defaults; null removes a flag"},
 			{Name: "env", Type: mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]().only(valueSources))), Summary: "environment variables by name"},
-			{Name: "volumeMounts", Type: mappingOf(shapeLike[corev1.VolumeMount]().only(sidecarMountFields)), Summary: "mounts by the name of the volume"},
+			{Name: "volumeMounts", Type: mappingOf(shapeLike[corev1.VolumeMount]().only(mountFields)), Summary: "mounts by the name of the volume"},
 		},
 		Parts:   target.ProviderSidecar,
-		Compile: compileMachineProvider,
+		compile: compileMachineProvider,
 	}
 }
 
-type machineProviderArguments struct {
-	Provider     source.Node `json:"provider"`
-	Image        source.Node `json:"image"`
-	Args         source.Node `json:"args"`
-	Env          source.Node `json:"env"`
-	VolumeMounts source.Node `json:"volumeMounts"`
-}
-
-var (
-	providerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	// sidecarMountFields lists the fields of a mount except the containers, because there is only one.
-	sidecarMountFields = slices.DeleteFunc(slices.Clone(mountFields), func(field string) bool { return field == "containers" })
-)
+var providerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 func compileMachineProvider(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a machineProviderArguments
-	if findings := source.Decode(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
+	provider := arguments.Get("provider")
+	if !providerName.MatchString(textOf(provider)) {
+		return nil, source.Findings{provider.Finding(path+".provider", "must be a name in lower case, such as openstack").Of(source.InvalidName)}
 	}
-	switch {
-	case a.Provider.Absent():
-		return nil, source.Findings{arguments.Finding(path+".provider", "is missing").Of(source.MissingField)}
-	case a.Provider.Kind != yaml.ScalarNode || !providerName.MatchString(a.Provider.Value):
-		return nil, source.Findings{a.Provider.Finding(path+".provider", "must be a name in lower case, such as openstack").Of(source.InvalidName)}
-	}
-	name := "machine-controller-manager-provider-" + a.Provider.Value
-	if c.Target.Has(target.ContainerPolicies) {
-		write, findings := compileSidecarPolicy(a, name, arguments, path)
+	name := "machine-controller-manager-provider-" + provider.Value
+	if !c.Target.Has(target.PodTemplate) {
+		write, findings := compileSidecarPolicy(name, arguments, path)
 		return []Write{write}, findings
 	}
-	write, findings := compileSidecarContainer(c, a, name, arguments, path)
-	inputs, problems := compileSidecarInputs(c, a, name, arguments, path)
+	write, findings := compileSidecarContainer(c, name, arguments, path)
+	inputs, problems := compileSidecarInputs(c, name, arguments, path)
 	return append([]Write{write}, inputs...), append(findings, problems...)
 }
 
 // compileSidecarPolicy returns the policy that prevents changes of the sidecar's limits.
-func compileSidecarPolicy(a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
+func compileSidecarPolicy(name string, arguments source.Node, path string) (Write, source.Findings) {
 	var findings source.Findings
-	for _, other := range []struct {
-		name  string
-		value source.Node
-	}{{"image", a.Image}, {"args", a.Args}, {"env", a.Env}, {"volumeMounts", a.VolumeMounts}} {
-		if !other.value.Absent() {
-			findings = append(findings, other.value.Finding(path+"."+other.name, "is for the Deployment; a VerticalPodAutoscaler takes provider only").Of(MisplacedField))
+	for _, field := range arguments.Fields() {
+		if name := field.Key.Value; name != "provider" && !field.Value.Absent() {
+			findings = append(findings, field.Value.Finding(path+"."+name, "is for the Deployment; a VerticalPodAutoscaler takes provider only").Of(MisplacedField))
 		}
 	}
-	value := Value{constant: &Resolved{JSON: object("controlledValues", []byte(`"`+vpaautoscalingv1.ContainerControlledValuesRequestsOnly+`"`))}}
+	value := Value{constant: &Resolved{JSON: []byte(`{"controlledValues":"` + vpaautoscalingv1.ContainerControlledValuesRequestsOnly + `"}`)}}
 	return Write{
 		Place: Place{Kind: ContainerPolicy, Name: name}, Value: value, At: arguments, Path: path,
 		Apply: func(o *target.Object, v Resolved) error {
@@ -99,16 +79,16 @@ func compileSidecarPolicy(a machineProviderArguments, name string, arguments sou
 }
 
 // compileSidecarInputs returns the environment and the mounts of the sidecar: the kubeconfig and those of the profile.
-func compileSidecarInputs(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) ([]Write, source.Findings) {
+func compileSidecarInputs(c *Context, name string, arguments source.Node, path string) ([]Write, source.Findings) {
 	env := compiler{
 		place: Place{Kind: Env, Container: name}, value: c.with(compileEnvValue), check: checkEnvName,
 		apply: func(o *target.Object, variable string, v Resolved) error { return applyEnv(o, name, variable, v) },
 	}
-	env.addValues(a.Env, path+".env")
+	env.addValues(arguments.Get("env"), path+".env")
 	mounts := compiler{
 		place: Place{Kind: VolumeMount, Container: name},
 		value: func(n source.Node, path string) (Value, source.Findings) {
-			return compileMountValue(c, n, path, sidecarMountFields)
+			return compileMountValue(c, n, path, mountFields)
 		},
 		apply: func(o *target.Object, volume string, v Resolved) error {
 			if string(v.JSON) == "null" {
@@ -119,7 +99,7 @@ func compileSidecarInputs(c *Context, a machineProviderArguments, name string, a
 	}
 	kubeconfig, findings := c.Tree(textAt(arguments, kubeconfigMount), path)
 	mounts.add(kubeconfigVolume, arguments, path, kubeconfig)
-	mounts.addValues(a.VolumeMounts, path+".volumeMounts")
+	mounts.addValues(arguments.Get("volumeMounts"), path+".volumeMounts")
 	return append(env.writes, mounts.writes...), slices.Concat(env.findings, findings, mounts.findings)
 }
 
@@ -148,30 +128,27 @@ const (
 )
 
 // sidecarFlags are the flags of every provider's container, in their order.
-var sidecarFlags = []struct{ name, value string }{
-	{"control-kubeconfig", "inClusterConfig"},
-	{"kube-api-qps", "100"},
-	{"kube-api-burst", "200"},
-	{"machine-creation-timeout", "20m"},
-	{"machine-drain-timeout", "2h"},
-	{"machine-health-timeout", "10m"},
-	{"machine-safety-apiserver-statuscheck-timeout", "30s"},
-	{"machine-safety-apiserver-statuscheck-period", "1m"},
-	{"machine-safety-orphan-vms-period", "30m"},
-	{"namespace", "${ object.namespace }"},
-	{"port", "10259"},
-	{"target-kubeconfig", targetKubeconfig},
-	{"v", "3"},
+var sidecarFlags = []string{
+	"--control-kubeconfig=inClusterConfig",
+	"--kube-api-qps=100",
+	"--kube-api-burst=200",
+	"--machine-creation-timeout=20m",
+	"--machine-drain-timeout=2h",
+	"--machine-health-timeout=10m",
+	"--machine-safety-apiserver-statuscheck-timeout=30s",
+	"--machine-safety-apiserver-statuscheck-period=1m",
+	"--machine-safety-orphan-vms-period=30m",
+	"--namespace=${ object.namespace }",
+	"--port=10259",
+	"--target-kubeconfig=" + targetKubeconfig,
+	"--v=3",
 }
 
 // compileSidecarContainer returns the container without its environment and mounts, which are separate places.
-func compileSidecarContainer(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
+func compileSidecarContainer(c *Context, name string, arguments source.Node, path string) (Write, source.Findings) {
 	write := Write{
 		Place: Place{Kind: Container, Name: name}, At: arguments, Path: path,
-		Apply: func(o *target.Object, v Resolved) error {
-			defer o.ForgetCommandLines()
-			return containersIn(Container, "containers").at(name).write(o.Document.Root(), v)
-		},
+		Apply: func(o *target.Object, v Resolved) error { return writeContainer(o, name, v) },
 	}
 	var parsed yaml.Node
 	if err := yaml.Unmarshal([]byte(sidecar), &parsed); err != nil {
@@ -179,11 +156,11 @@ func compileSidecarContainer(c *Context, a machineProviderArguments, name string
 	}
 	container := parsed.Content[0]
 	findings := source.Findings{arguments.Finding(path+".image", "is missing").Of(source.MissingField)}
-	if !a.Image.Absent() {
-		_, findings = c.Text(a.Image, path+".image")
-		add(container, "image", a.Image.Node)
+	if image := arguments.Get("image"); !image.Absent() {
+		_, findings = c.Text(image, path+".image")
+		add(container, "image", image.Node)
 	}
-	flags, problems := compileSidecarArgs(c, a.Args, arguments, path+".args")
+	flags, problems := compileSidecarArgs(c, arguments.Get("args"), arguments, path+".args")
 	add(container, "args", flags)
 	if findings = append(findings, problems...); len(findings) > 0 {
 		return write, findings
@@ -200,8 +177,10 @@ func compileSidecarArgs(c *Context, given, arguments source.Node, path string) (
 	if !given.Absent() && given.Kind != yaml.MappingNode {
 		return flags, source.Findings{given.Finding(path, "must be a mapping of flags to values").Of(source.WrongType)}
 	}
+	for _, flag := range sidecarFlags {
+		flags.Content = append(flags.Content, textAt(arguments, flag).Node)
+	}
 	var findings source.Findings
-	values, known := map[string]source.Field{}, map[string]bool{}
 	for _, field := range given.Fields() {
 		inner := path + "." + field.Key.Value
 		problem := checkFlagName(field.Key.Value)
@@ -215,20 +194,12 @@ func compileSidecarArgs(c *Context, given, arguments source.Node, path string) (
 			_, problems := c.Text(field.Value, inner)
 			findings = append(findings, problems...)
 		}
-		values[field.Key.Value] = field
-	}
-	for _, flag := range sidecarFlags {
-		known[flag.name] = true
-		if field, ok := values[flag.name]; ok {
-			flags.Content = append(flags.Content, flagNodes(field)...)
-			continue
+		from := slices.IndexFunc(flags.Content, func(n *yaml.Node) bool { return strings.HasPrefix(n.Value, "--"+field.Key.Value+"=") })
+		to := from + 1
+		if from < 0 {
+			from, to = len(flags.Content), len(flags.Content)
 		}
-		flags.Content = append(flags.Content, textAt(arguments, "--"+flag.name+"="+flag.value).Node)
-	}
-	for _, field := range given.Fields() {
-		if !known[field.Key.Value] {
-			flags.Content = append(flags.Content, flagNodes(field)...)
-		}
+		flags.Content = slices.Replace(flags.Content, from, to, flagNodes(field)...)
 	}
 	return flags, findings
 }

@@ -2,6 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package operation contains the operations that a rule can apply to an object: one file per operation, and the
+// registry that lists them.
+//
+// An operation parses its arguments once, when a profile is loaded, and returns Writes. Each names one place in the
+// object (a flag of a container, a label, a volume), its value, and how to write it. The engine makes all decisions
+// (conflicts, overridden writes, violations of the contract) from places and values, so that operations need not
+// consider them. Operations must not read anything except the object and must not depend on conditions. Start reading
+// at All.
 package operation
 
 import (
@@ -88,8 +96,20 @@ type Definition struct {
 	Components []string
 	// KeepsByDefault means that a rule without onUpdate keeps the values of the old object on UPDATE.
 	KeepsByDefault bool
-	// Compile parses the arguments and returns all findings about them.
-	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
+
+	// compile parses the arguments and returns all findings about them, except those of Type.check.
+	compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
+}
+
+// Compile parses the arguments and returns all findings about them.
+func (d Definition) Compile(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	findings := d.Type().check(arguments, path)
+	writes, more := d.compile(c, arguments, path)
+	if len(findings) == 0 {
+		return writes, more
+	}
+	isConsequence := func(f source.Finding) bool { return f.Rule == NothingToDo }
+	return nil, append(findings, slices.DeleteFunc(more.Beyond(findings), isConsequence)...)
 }
 
 // On reports whether the operation can be used on the target.
@@ -126,10 +146,8 @@ type Write struct {
 	// rule that keeps values is refused.
 	Keep func(o *target.Object) error
 
-	// trace is the trace that the write leaves, or nil. If Adds is true, it is the trace of the list; severalItems
-	// reports that the value is a list of items to append, and not one item.
-	trace        *Trace
-	severalItems bool
+	// trace is the trace that the write leaves, or nil. If Adds is true, it is the trace of the list.
+	trace *Trace
 }
 
 // Kind is a kind of place.
@@ -139,7 +157,6 @@ type Kind string
 const (
 	Flag            Kind = "flag"
 	FeatureGate     Kind = "feature gate"
-	ListFlagItem    Kind = "list flag item"
 	MapFlagEntry    Kind = "map flag entry"
 	AdmissionPlugin Kind = "admission plugin"
 	Env             Kind = "environment variable"
@@ -150,10 +167,8 @@ const (
 	PodLabel        Kind = "pod label"
 	PodAnnotation   Kind = "pod annotation"
 	Container       Kind = "container"
-	InitContainer   Kind = "init container"
 	ContainerPolicy Kind = "container policy"
 	StorageField    Kind = "storage"
-	ServiceField    Kind = "service field"
 	KubeletField    Kind = "kubelet configuration field"
 	KernelSetting   Kind = "kernel setting"
 	File            Kind = "file"
@@ -161,11 +176,9 @@ const (
 	UnitField       Kind = "unit field"
 	UnitOption      Kind = "unit option"
 	DropIn          Kind = "drop-in"
-	// ProviderConfigField is a field of spec.providerConfig.
-	ProviderConfigField Kind = "provider configuration field"
 	// Field is a field of the object by its path.
 	Field Kind = "field"
-	// DocumentField is a field of a document inside a field or file, which is the container.
+	// DocumentField is a field of a document inside a field, which is the container.
 	DocumentField Kind = "document field"
 	// Denied is not a place in an object but the message of a denial.
 	Denied Kind = "denial"
@@ -174,7 +187,7 @@ const (
 // InText reports whether places of the kind are in command lines, or in units and files of an OperatingSystemConfig
 // that are edited only through target.Object.
 func InText(kind Kind) bool {
-	return slices.Contains([]Kind{Flag, FeatureGate, ListFlagItem, MapFlagEntry, KubeletField, UnitOption}, kind)
+	return slices.Contains([]Kind{Flag, FeatureGate, MapFlagEntry, KubeletField, UnitOption}, kind)
 }
 
 // Place identifies the target of a write. It is comparable and printable.
@@ -217,8 +230,8 @@ func (p Place) Covers(q Place) bool {
 // Variables holds the variables for the expressions of a value.
 type Variables = interpreter.Activation
 
-// Argument describes one argument of an operation for the reference and the JSON Schema. Compile validates the actual
-// values; a test ensures that both agree.
+// Argument describes one argument of an operation: for the reference, for the JSON Schema, and for the checks that all
+// operations share.
 type Argument struct {
 	// Name is the key of the argument. It is empty for an operation without fixed fields; Type then describes
 	// everything below the operation.

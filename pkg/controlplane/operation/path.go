@@ -108,7 +108,12 @@ func (p fieldPath) merge(root *document.Node, raw []byte) error {
 		return err
 	}
 	defer wanted.Release()
-	if wanted.Root().Kind() == document.Null {
+	return p.mergeNode(root, wanted.Root())
+}
+
+// mergeNode works like merge for a value of another document.
+func (p fieldPath) mergeNode(root, wanted *document.Node) error {
+	if wanted.Kind() == document.Null {
 		p.remove(root)
 		return nil
 	}
@@ -117,16 +122,16 @@ func (p fieldPath) merge(root *document.Node, raw []byte) error {
 		return nested(err, "%s", p)
 	}
 	if last.By == "" {
-		return nested(mergeInto(parent, last.Key, wanted.Root(), p.isQuantity()), "%s", p)
+		return nested(mergeInto(parent, last.Key, wanted, p.isQuantity()), "%s", p)
 	}
 	item, err := ensureStep(parent, last, document.Object)
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	if wanted.Root().Kind() != document.Object {
+	if wanted.Kind() != document.Object {
 		return fmt.Errorf("%w: %s is the item of a list, which must be an object", ErrValue, p)
 	}
-	return nested(merge(item, wanted.Root(), ""), "%s", p)
+	return nested(merge(item, wanted, ""), "%s", p)
 }
 
 // ensureParent returns the object or list that contains the last step of the path.
@@ -162,8 +167,13 @@ func (p fieldPath) remove(root *document.Node) {
 	p[:len(p)-1].find(root).RemoveStep(loose(p[len(p)-1]))
 }
 
-// add appends to the list at the path the items that it does not have.
-func (p fieldPath) add(root *document.Node, items []*document.Node) error {
+// add appends an item to the list at the path, unless the list has it.
+func (p fieldPath) add(root *document.Node, raw []byte) error {
+	item, err := document.Parse(raw)
+	if err != nil {
+		return err
+	}
+	defer item.Release()
 	parent, last, err := p.ensureParent(root)
 	if err != nil {
 		return nested(err, "%s", p)
@@ -172,15 +182,11 @@ func (p fieldPath) add(root *document.Node, items []*document.Node) error {
 	if err != nil {
 		return nested(err, "%s", p)
 	}
-	for _, item := range items {
-		if slices.ContainsFunc(list.Items(), func(n *document.Node) bool { return n.Equal(item) }) {
-			continue
-		}
-		if _, err := list.Append(item.Raw()); err != nil {
-			return nested(err, "%s", p)
-		}
+	if slices.ContainsFunc(list.Items(), item.Root().Equal) {
+		return nil
 	}
-	return nil
+	_, err = list.Append(raw)
+	return nested(err, "%s", p)
 }
 
 // keep restores the place from the old object.
@@ -343,8 +349,8 @@ func keyOf(item *document.Node, keys []string) string {
 // mergeByIndex merges lists of objects of the same length item by item, and replaces any other list.
 func mergeByIndex(node, wanted *document.Node) error {
 	ours, theirs := wanted.Items(), node.Items()
-	objects := func(n *document.Node) bool { return n.Kind() == document.Object }
-	if len(ours) != len(theirs) || !all(ours, objects) || !all(theirs, objects) {
+	other := func(n *document.Node) bool { return n.Kind() != document.Object }
+	if len(ours) != len(theirs) || slices.ContainsFunc(ours, other) || slices.ContainsFunc(theirs, other) {
 		return node.Replace(wanted.Raw())
 	}
 	for i := range ours {
@@ -353,10 +359,6 @@ func mergeByIndex(node, wanted *document.Node) error {
 		}
 	}
 	return nil
-}
-
-func all(nodes []*document.Node, is func(*document.Node) bool) bool {
-	return !slices.ContainsFunc(nodes, func(n *document.Node) bool { return !is(n) })
 }
 
 func sameQuantity(a, b *document.Node) bool {
@@ -371,17 +373,4 @@ func text(n *document.Node) string {
 		return s
 	}
 	return string(n.Raw())
-}
-
-// object returns a JSON object of the given keys and raw values.
-func object(pairs ...any) []byte {
-	out := []byte{'{'}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, document.Quote(pairs[i].(string))...)
-		out = append(append(out, ':'), pairs[i+1].([]byte)...)
-	}
-	return append(out, '}')
 }

@@ -50,7 +50,7 @@ func WriteReferences(o *target.Object, places []Place, compare bool) error {
 
 // MayReference reports whether writes of the kind can add or remove a reference to a Secret or ConfigMap.
 func MayReference(kind Kind) bool {
-	return slices.Contains([]Kind{Volume, Env, Container, InitContainer, Field}, kind)
+	return slices.Contains([]Kind{Volume, Env, Container, Field}, kind)
 }
 
 // removeStale removes the reference annotations for objects that the pod does not use any more.
@@ -97,7 +97,7 @@ func (u *used) addPlace(o *target.Object, p Place) {
 		if container, err := o.Container(p.Container); err == nil {
 			u.addValueFrom(container.Get("env").ItemWith("name", p.Name).Get("valueFrom"))
 		}
-	case Container, InitContainer:
+	case Container:
 		if container, err := o.Container(p.Name); err == nil {
 			var was, using used
 			for _, list := range []string{"containers", "initContainers"} {

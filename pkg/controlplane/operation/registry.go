@@ -16,53 +16,43 @@ func All() []Definition {
 	return []Definition{
 		flags(),
 		featureGates(),
-		listFlags(),
 		mapFlags(),
 		admissionPlugins(),
 		env(),
 		volumes(),
 		containers(),
-		initContainers(),
 		labels(),
 		annotations(),
 		podLabels(),
 		podAnnotations(),
 		storage(),
-		service(),
-		containerPolicies(),
 		configuration(),
 		unit(),
 		file(),
 		sysctl(),
-		providerConfig(),
 		fields(),
 		embeddedDocument(),
 		machineControllerManagerProvider(),
 	}
 }
 
+// registered lists the operations, made once: their shapes are read from Kubernetes' types.
+var registered = sync.OnceValue(All)
+
 // Lookup finds an operation by its name.
 func Lookup(name string) (Definition, bool) {
-	definition, ok := registered()[name]
-	return definition, ok
+	i := slices.IndexFunc(registered(), func(d Definition) bool { return d.Name == name })
+	if i < 0 {
+		return Definition{}, false
+	}
+	return registered()[i], true
 }
 
-// registered are the operations by name, made once: their shapes are read from Kubernetes' types.
-var registered = sync.OnceValue(func() map[string]Definition {
-	all := map[string]Definition{}
-	for _, definition := range All() {
-		all[definition.Name] = definition
-	}
-	return all
-})
-
 // Names returns the names of all operations in the order of the registry.
-func Names() []string { return slices.Clone(registeredNames()) }
-
-var registeredNames = sync.OnceValue(func() []string {
+func Names() []string {
 	var all []string
-	for _, definition := range All() {
+	for _, definition := range registered() {
 		all = append(all, definition.Name)
 	}
 	return all
-})
+}

@@ -18,8 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
-	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -54,7 +54,7 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrValue, source.JSONError(err))
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrValue, describeUnknown(unknown, reflect.TypeFor[T]()))
+		return nil, fmt.Errorf("%w: %w", ErrValue, utilerrors.NewAggregate(unknown))
 	}
 	stored, err := json.Marshal(typed)
 	if err != nil {
@@ -67,46 +67,36 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	return json.Marshal(common(written, canonical))
 }
 
-// describeUnknown names the unknown fields of a value, with similar known ones.
-func describeUnknown(unknown []error, of reflect.Type) string {
-	var words []string
-	for _, err := range unknown {
-		var field kjson.FieldError
-		if !errors.As(err, &field) {
-			continue
-		}
-		path := field.FieldPath()
-		name := path[strings.LastIndexByte(path, '.')+1:]
-		words = append(words, fmt.Sprintf("unknown field %q%s", path, source.Suggest(name, fieldsBeside(path, of))))
+// unknownFields finds members that a Go type of Kubernetes lacks, in all values that decode as one.
+func unknownFields(n source.Node, path string, of reflect.Type) source.Findings {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
 	}
-	return strings.Join(words, "; ")
-}
-
-// fieldsBeside returns the fields that a type has beside the last one of a path.
-func fieldsBeside(path string, of reflect.Type) []string {
-	for step := range strings.SplitSeq(path, ".") {
-		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
-			of = of.Elem()
+	if reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	var findings source.Findings
+	switch of.Kind() {
+	case reflect.Slice:
+		for i, item := range n.Items() {
+			findings = append(findings, unknownFields(item, fmt.Sprintf("%s[%d]", path, i), of.Elem())...)
 		}
-		if of.Kind() == reflect.Map {
-			of = of.Elem()
-			continue
+	case reflect.Map:
+		for _, field := range n.Fields() {
+			findings = append(findings, unknownFields(field.Value, path+"."+field.Key.Value, of.Elem())...)
 		}
-		if of.Kind() != reflect.Struct {
-			return nil
-		}
-		fields := map[string]reflect.Type{}
-		for _, field := range reflect.VisibleFields(of) {
-			if key, _, _ := strings.Cut(field.Tag.Get("json"), ","); key != "" && key != "-" {
-				fields[key] = field.Type
+	case reflect.Struct:
+		known := source.StructFields(of)
+		for _, field := range n.Fields() {
+			inner := path + "." + field.Key.Value
+			if member, ok := known[field.Key.Value]; ok {
+				findings = append(findings, unknownFields(field.Value, inner, member.Type)...)
+			} else {
+				findings = append(findings, source.UnknownKey(field.Key, inner, n, slices.Sorted(maps.Keys(known))))
 			}
 		}
-		name, _, _ := strings.Cut(step, "[")
-		if of = fields[name]; of == nil {
-			return slices.Collect(maps.Keys(fields))
-		}
 	}
-	return nil
+	return findings
 }
 
 func decode(raw []byte, into *any) error {
@@ -143,31 +133,23 @@ func common(written, canonical any) any {
 	return canonical
 }
 
-// shaped returns a structured value that shape converts: immediately if it is constant, with findings, or after its
-// computation.
-func (v Value) shaped(shape func([]byte) ([]byte, error), n source.Node, path string) (Value, source.Findings) {
-	if v.constant == nil {
-		v.shape = shape
-		return v, nil
-	}
-	raw, err := shape(v.constant.JSON)
-	if err != nil {
-		return v, source.FindingsOf(n, path, err).Of(WrongShape)
-	}
-	v.constant = &Resolved{JSON: raw}
-	return v, nil
-}
-
-// typed compiles a value that Kubernetes decodes as a T, with further checks.
+// typed compiles a value that Kubernetes decodes as a T, with further checks. A constant gets the form in which
+// kube-apiserver stores it at once, and a computed value after its computation.
 func typed[T any](c *Context, n source.Node, path string, checks []check) (Value, source.Findings) {
 	value, findings := c.Tree(n, path)
-	if len(findings) == 0 {
-		value, findings = value.shaped(shapeOf[T], n, path)
+	if findings = append(findings, unknownFields(n, path, reflect.TypeFor[T]())...); len(findings) > 0 {
+		return value, findings
 	}
-	if len(findings) == 0 {
-		findings = runChecks(checks, n, path)
+	if value.constant == nil {
+		value.shape = shapeOf[T]
+		return value, runChecks(checks, n, path)
 	}
-	return value, findings
+	raw, err := shapeOf[T](value.constant.JSON)
+	if err != nil {
+		return value, source.FindingsOf(n, path, err).Of(WrongShape)
+	}
+	value.constant = &Resolved{JSON: raw}
+	return value, runChecks(checks, n, path)
 }
 
 // check is a condition for the values at a path that types do not express. kube-apiserver enforces it, or the component
@@ -393,22 +375,6 @@ var (
 	)
 
 	keyChecks = []check{{"", needs("key", "path")}, {"key", named(validation.IsConfigMapKey)}, {"path", isInside}, {"mode", isMode}}
-
-	policyChecks = []check{
-		{"mode", oneOf(vpaautoscalingv1.ContainerScalingModeAuto, vpaautoscalingv1.ContainerScalingModeOff)},
-		{"controlledValues", oneOf(vpaautoscalingv1.ContainerControlledValuesRequestsAndLimits, vpaautoscalingv1.ContainerControlledValuesRequestsOnly)},
-		{"minAllowed{}", notBelowZero},
-		{"maxAllowed{}", notBelowZero},
-	}
-
-	serviceChecks = []check{
-		{"externalTrafficPolicy", oneOf(corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)},
-		{"internalTrafficPolicy", oneOf(corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal)},
-		{"ipFamilies[]", oneOf(corev1.IPv4Protocol, corev1.IPv6Protocol)},
-		{"ipFamilyPolicy", oneOf(corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)},
-		{"sessionAffinity", oneOf(corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)},
-		{"healthCheckNodePort", between(0, 65535)},
-	}
 )
 
 // isPort checks that a value is the number or the name of a port.

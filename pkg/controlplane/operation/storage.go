@@ -28,7 +28,7 @@ func storage() Definition {
 			{Name: "capacity", Type: anyText, Summary: "the size, a quantity such as 25Gi"},
 		},
 		Parts:   target.Storage,
-		Compile: compileStorage,
+		compile: compileStorage,
 
 		KeepsByDefault: true,
 	}
@@ -49,17 +49,12 @@ var (
 )
 
 func compileStorage(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a struct {
-		Class    source.Node `json:"class"`
-		Capacity source.Node `json:"capacity"`
-	}
-	findings := source.Decode(arguments, path, &a)
-	if a.Class.Absent() && a.Capacity.Absent() && len(findings) == 0 {
-		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed").Of(source.MissingField))
-	}
-	var writes []Write
+	var (
+		writes   []Write
+		findings source.Findings
+	)
 	for _, name := range []string{storageClass, storageCapacity} {
-		n := map[string]source.Node{storageClass: a.Class, storageCapacity: a.Capacity}[name]
+		n := arguments.Get(name)
 		if n.Absent() {
 			continue
 		}
@@ -75,6 +70,9 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 			Apply: func(o *target.Object, v Resolved) error { return setStorage(o, name, v.Text()) },
 			Keep:  func(o *target.Object) error { return keepStorage(o, name) },
 		})
+	}
+	if len(writes) == 0 {
+		findings = append(findings, arguments.Finding(path, "one of class and capacity is needed").Of(source.MissingField))
 	}
 	return writes, findings
 }

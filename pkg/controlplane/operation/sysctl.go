@@ -24,7 +24,7 @@ func sysctl() Definition {
 		Examples:  []string{"sysctl: {remove: [net.ipv4.tcp_tw_reuse]}"},
 		Arguments: setAndRemove("settings", mappingOf(anyText).named(settingName)),
 		Parts:     target.Files,
-		Compile:   compileSysctl,
+		compile:   compileSysctl,
 	}
 }
 
@@ -47,8 +47,8 @@ func setSetting(o *target.Object, name string, v Resolved) error {
 		if v.Absent {
 			return nil
 		}
-		return filePath(target.KernelSettingsPath).merge(o.Document.Root(), object("permissions", []byte("420"), "content",
-			object("inline", object("encoding", document.Quote(""), "data", document.Quote(name+" = "+v.Text()+"\n")))))
+		return filePath(target.KernelSettingsPath).merge(o.Document.Root(), fmt.Appendf(nil,
+			`{"permissions":420,"content":{"inline":{"encoding":"","data":%s}}}`, document.Quote(name+" = "+v.Text()+"\n")))
 	}
 	content, err := o.Content(target.KernelSettingsPath)
 	if err != nil {

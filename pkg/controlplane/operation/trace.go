@@ -67,24 +67,15 @@ func (t *Trace) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// itemsOf returns the traces of the items of a value: of each item of a list if several is true, or else of the value
-// itself.
-func (t Trace) itemsOf(raw []byte, several bool) []Trace {
-	value, err := document.Parse(raw)
+// itemOf returns the trace of an item of the list, or none for a value that is not JSON.
+func (t Trace) itemOf(raw []byte) []Trace {
+	item, err := document.Parse(raw)
 	if err != nil {
 		return nil
 	}
-	defer value.Release()
-	items := []*document.Node{value.Root()}
-	if several {
-		items = value.Root().Items()
-	}
-	traces := make([]Trace, len(items))
-	for i, item := range items {
-		traces[i] = t
-		traces[i].Item = Digest(Canonical(item))
-	}
-	return traces
+	defer item.Release()
+	t.Item = Digest(Canonical(item.Root()))
+	return []Trace{t}
 }
 
 // Canonical returns a value in the canonical form for digests, or nil for a missing one.
@@ -149,7 +140,7 @@ func (s *Traces) Restore(t Trace, before []byte) error {
 		return nil //nolint:nilerr // the document no longer exists
 	}
 	if t.Item != "" && before != nil {
-		return in.add(p, before, false)
+		return in.add(p, before)
 	}
 	return in.edit(func(root *document.Node) error {
 		switch {
@@ -236,7 +227,7 @@ func (w *Write) Traces(v *Resolved) []Trace {
 	case v == nil:
 		return []Trace{w.trace.Any()}
 	default:
-		return w.trace.itemsOf(v.JSON, w.severalItems)
+		return w.trace.itemOf(v.JSON)
 	}
 }
 

@@ -45,37 +45,22 @@ func unit() Definition {
 			{Name: "ifAbsent", Type: boolean, Summary: "whether an existing unit is kept"},
 		},
 		Parts:   target.Units,
-		Compile: compileUnit,
+		compile: compileUnit,
 	}
-}
-
-// unitArguments are the arguments of unit.
-type unitArguments struct {
-	Name        string        `json:"name"`
-	Section     string        `json:"section"`
-	Set         source.Node   `json:"set"`
-	Add         source.Node   `json:"add"`
-	Remove      []source.Node `json:"remove"`
-	Content     source.Node   `json:"content"`
-	ContentFrom source.Node   `json:"contentFrom"`
-	Enable      source.Node   `json:"enable"`
-	Command     source.Node   `json:"command"`
-	DropIns     source.Node   `json:"dropIns"`
-	IfAbsent    bool          `json:"ifAbsent"`
 }
 
 var unitCommands = []string{"start", "stop", "restart"}
 
 func compileUnit(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a unitArguments
-	findings := source.Decode(arguments, path, &a)
-	if c.Target.Name == "kubelet" && a.Name == "" {
-		a.Name = target.KubeletUnit
+	var findings source.Findings
+	name := textOf(arguments.Get("name"))
+	if c.Target.Name == "kubelet" && name == "" {
+		name = target.KubeletUnit
 	}
-	if a.Name == "" || !strings.Contains(a.Name, ".") {
+	if !strings.Contains(name, ".") {
 		findings = append(findings, memberOr(arguments, "name").Finding(path+".name", "must be the name of a unit, such as containerd.service").Of(source.WrongValue))
 	}
-	if (c.Target.Name == "kubelet") != (a.Name == target.KubeletUnit) && len(findings) == 0 {
+	if (c.Target.Name == "kubelet") != (name == target.KubeletUnit) && len(findings) == 0 {
 		findings = append(findings, memberOr(arguments, "name").
 			Finding(path+".name", "%s is edited on the target kubelet, and other units on the target node", target.KubeletUnit).Of(WrongTarget))
 	}
@@ -83,10 +68,10 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 		return nil, findings
 	}
 	var writes []Write
-	for _, compile := range []func(*Context, unitArguments, source.Node, string) ([]Write, source.Findings){
+	for _, compile := range []func(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings){
 		compileUnitContent, compileUnitFields, compileUnitDropIns, compileUnitOptions,
 	} {
-		more, problems := compile(c, a, arguments, path)
+		more, problems := compile(c, name, arguments, path)
 		writes, findings = append(writes, more...), append(findings, problems...)
 	}
 	if len(writes)+len(findings) == 0 {
@@ -95,76 +80,65 @@ func compileUnit(c *Context, arguments source.Node, path string) ([]Write, sourc
 	return writes, findings
 }
 
-func compileUnitContent(c *Context, a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
-	text, findings := compileTextOrFile(c, a.Content, a.ContentFrom, path)
+func compileUnitContent(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings) {
+	text, findings := compileTextOrFile(c, arguments, path)
 	if text == nil || len(findings) > 0 {
 		return nil, findings
 	}
-	if a.Name == target.KubeletUnit {
+	if unit == target.KubeletUnit {
 		return nil, source.Findings{arguments.Finding(path+".content", "the unit of the kubelet is Gardener's; only its options can be edited").Of(WrongTarget)}
 	}
 	content := source.Node{Node: text, File: arguments.File}
 	at := path + ".content"
-	if a.Content.Absent() {
+	if arguments.Get("content").Absent() {
 		at += "From"
 	}
 	value, findings := c.Text(content, at)
 	if len(findings) == 0 {
-		findings = isUnit(a.Name, value, content, at)
+		findings = isUnit(unit, value, content, at)
 	}
 	if text, computed := constantUnitText(value); len(findings) == 0 && !computed && !strings.Contains(text, "[") {
 		findings = source.Findings{content.Finding(at, "has no section, such as [Service]").Of(WrongUnit)}
 	}
+	ifAbsent := isTrue(arguments.Get("ifAbsent"))
 	return []Write{{
-		Place: Place{Kind: Unit, Name: a.Name}, Value: value.escaped(inUnitText), At: arguments, Path: path,
+		Place: Place{Kind: Unit, Name: unit}, Value: value.escaped(inUnitText), At: arguments, Path: path,
 		Apply: func(o *target.Object, v Resolved) error {
-			if a.IfAbsent && unitPath(a.Name).find(o.Document.Root()) != nil {
+			if ifAbsent && unitPath(unit).find(o.Document.Root()) != nil {
 				return nil
 			}
-			return unitPath(a.Name).with("content").write(o.Document.Root(), v)
+			return unitPath(unit).with("content").write(o.Document.Root(), v)
 		},
 	}}, findings
 }
 
 // compileUnitFields compiles the fields of a unit that control its use by systemd.
-func compileUnitFields(c *Context, a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
-	var (
-		writes   []Write
-		findings source.Findings
-	)
-	if !a.Command.Absent() && !slices.Contains(unitCommands, a.Command.Value) && !strings.Contains(a.Command.Value, "${") {
-		findings = append(findings, a.Command.Finding(path+".command", "must be start, stop or restart, is %q", a.Command.Value).Of(source.WrongValue))
+func compileUnitFields(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings) {
+	k := compiler{place: Place{Kind: UnitField, Container: unit}, path: unitPath(unit).with}
+	if command := arguments.Get("command"); !command.Absent() && !slices.Contains(unitCommands, command.Value) && !strings.Contains(command.Value, "${") {
+		k.findings = append(k.findings, command.Finding(path+".command", "must be start, stop or restart, is %q", command.Value).Of(source.WrongValue))
 	}
-	findings = append(findings, checkBoolean(a.Enable, path+".enable")...)
-	for _, field := range []struct {
-		name  string
-		value source.Node
-	}{{"enable", a.Enable}, {"command", a.Command}} {
-		if field.value.Absent() {
-			continue
+	k.findings = append(k.findings, checkBoolean(arguments.Get("enable"), path+".enable")...)
+	for _, name := range []string{"enable", "command"} {
+		if field := arguments.Get(name); !field.Absent() {
+			value, problems := c.Tree(field, path+"."+name)
+			k.findings = append(k.findings, problems...)
+			k.add(name, field, path+"."+name, value)
 		}
-		value, problems := c.Tree(field.value, path+"."+field.name)
-		findings = append(findings, problems...)
-		writes = append(writes, Write{
-			Place: Place{UnitField, a.Name, field.name}, Value: value, At: field.value, Path: path + "." + field.name,
-			Apply: func(o *target.Object, v Resolved) error {
-				return unitPath(a.Name).with(field.name).write(o.Document.Root(), v)
-			},
-		})
 	}
-	return writes, findings
+	return k.writes, k.findings
 }
 
-func compileUnitDropIns(c *Context, a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
+func compileUnitDropIns(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings) {
 	k := compiler{
-		place: Place{Kind: DropIn, Container: a.Name},
+		place: Place{Kind: DropIn, Container: unit},
 		value: func(n source.Node, path string) (Value, source.Findings) {
 			if n.Absent() {
 				return Remove(), nil
 			}
 			value, findings := c.Text(n, path)
 			if len(findings) == 0 {
-				findings = isUnit(a.Name, value, n, path)
+				findings = isUnit(unit, value, n, path)
 			}
 			return value.escaped(inUnitText), findings
 		},
@@ -175,36 +149,37 @@ func compileUnitDropIns(c *Context, a unitArguments, _ source.Node, path string)
 			return ""
 		},
 		apply: func(o *target.Object, name string, v Resolved) error {
-			at := unitPath(a.Name).with("dropIns").item("name", name)
+			at := unitPath(unit).with("dropIns").item("name", name)
 			if !v.Absent {
 				at = at.with("content")
 			}
 			return at.write(o.Document.Root(), v)
 		},
 	}
-	k.addValues(a.DropIns, path+".dropIns")
+	k.addValues(arguments.Get("dropIns"), path+".dropIns")
 	return k.writes, k.findings
 }
 
 // compileUnitOptions compiles edits of options in one section.
-func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
-	if a.Set.Absent() && a.Add.Absent() && len(a.Remove) == 0 {
-		if a.Section != "" {
+func compileUnitOptions(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings) {
+	set, added, removed, section := arguments.Get("set"), arguments.Get("add"), arguments.Get("remove").Items(), textOf(arguments.Get("section"))
+	if set.Absent() && added.Absent() && len(removed) == 0 {
+		if section != "" {
 			return nil, source.Findings{arguments.Finding(path+".section", "set, add or remove is needed with a section").Of(NothingToDo)}
 		}
 		return nil, nil
 	}
-	if a.Section == "" {
+	if section == "" {
 		return nil, source.Findings{arguments.Finding(path+".section", "is missing: options stand in a section, such as Service").Of(source.MissingField)}
 	}
-	if problem := checkSection(a.Name, a.Section); problem != "" {
-		section := arguments.Get("section")
-		return nil, source.Findings{section.Finding(path+".section", "%s", problem).Of(WrongUnit).Instead(section, sectionsOf(a.Name))}
+	if problem := checkSection(unit, section); problem != "" {
+		at := arguments.Get("section")
+		return nil, source.Findings{at.Finding(path+".section", "%s", problem).Of(WrongUnit).Instead(at, sectionsOf(unit))}
 	}
 	k := compiler{
-		place: Place{Kind: UnitOption, Container: a.Name, Name: a.Section + "."}, value: c.with(compileOptionValues),
+		place: Place{Kind: UnitOption, Container: unit, Name: section + "."}, value: c.with(compileOptionValues),
 		check: func(name string) string {
-			if a.Name == target.KubeletUnit && name == "ExecStart" {
+			if unit == target.KubeletUnit && name == "ExecStart" {
 				return "the command line of the kubelet is edited with the operation flags"
 			}
 			if strings.ContainsAny(name, "=[]\n #;") {
@@ -212,23 +187,25 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 			}
 			return ""
 		},
-		apply: func(o *target.Object, option string, v Resolved) error { return setOption(o, a, option, v) },
+		apply: func(o *target.Object, option string, v Resolved) error { return setOption(o, unit, section, option, v) },
 	}
-	added := k
-	k.addValues(a.Set, path+".set")
-	k.addNames(a.Remove, path+".remove", Remove())
-	added.apply = func(o *target.Object, option string, v Resolved) error { return addOptions(o, a, option, v.Texts) }
-	added.addValues(a.Add, path+".add")
-	for i := range added.writes {
+	adding := k
+	k.addValues(set, path+".set")
+	k.addNames(removed, path+".remove", Remove())
+	adding.apply = func(o *target.Object, option string, v Resolved) error {
+		return addOptions(o, unit, section, option, v.Texts)
+	}
+	adding.addValues(added, path+".add")
+	for i := range adding.writes {
 		// Several rules may add options, so that each addition is a separate place.
-		added.writes[i].Place.Name += " added at " + added.writes[i].At.Position().String()
-		added.writes[i].Adds = true
+		adding.writes[i].Place.Name += " added at " + adding.writes[i].At.Position().String()
+		adding.writes[i].Adds = true
 	}
-	writes := slices.Concat(k.writes, added.writes)
+	writes := slices.Concat(k.writes, adding.writes)
 	for i := range writes {
-		writes[i].Value = writes[i].Value.escaped(inOption(strings.TrimPrefix(writes[i].Place.Name, a.Section+".")))
+		writes[i].Value = writes[i].Value.escaped(inOption(strings.TrimPrefix(writes[i].Place.Name, section+".")))
 	}
-	return writes, append(k.findings, added.findings...)
+	return writes, append(k.findings, adding.findings...)
 }
 
 // compileOptionValues compiles one text, or a list of texts for a repeated option.
@@ -239,26 +216,26 @@ func compileOptionValues(c *Context, n source.Node, path string) (Value, source.
 	return c.Text(n, path)
 }
 
-func setOption(o *target.Object, a unitArguments, option string, v Resolved) error {
-	u, err := o.Unit(a.Name)
+func setOption(o *target.Object, unit, section, option string, v Resolved) error {
+	u, err := o.Unit(unit)
 	if err != nil {
 		return err
 	}
 	if v.Absent {
-		u.Remove(a.Section, option)
+		u.Remove(section, option)
 		return nil
 	}
-	return nested(u.Set(a.Section, option, v.Texts...), "%s of unit %s", option, a.Name)
+	return nested(u.Set(section, option, v.Texts...), "%s of unit %s", option, unit)
 }
 
-func addOptions(o *target.Object, a unitArguments, option string, values []string) error {
-	u, err := o.Unit(a.Name)
+func addOptions(o *target.Object, unit, section, option string, values []string) error {
+	u, err := o.Unit(unit)
 	if err != nil {
 		return err
 	}
 	for _, value := range values {
-		if err := u.Add(a.Section, option, value); err != nil {
-			return nested(err, "%s of unit %s", option, a.Name)
+		if err := u.Add(section, option, value); err != nil {
+			return nested(err, "%s of unit %s", option, unit)
 		}
 	}
 	return nil

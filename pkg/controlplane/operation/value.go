@@ -38,19 +38,6 @@ func (c *Context) Tree(n source.Node, path string) (Value, source.Findings) {
 	return Value{constant: &Resolved{JSON: raw}}, nil
 }
 
-// Mounts calls a function with each constant volume that the write mounts, and its position.
-func (w Write) Mounts(each func(volume string, at source.Node, path string)) {
-	if constant, ok := w.Value.Constant(); ok && constant.Absent {
-		return
-	}
-	switch w.Place.Kind {
-	case VolumeMount:
-		each(w.Place.Name, w.At, w.Path)
-	case Container, InitContainer:
-		visit(w.At, w.Path, "volumeMounts[].name", func(n source.Node, at string) { each(n.Value, n, at) })
-	}
-}
-
 var (
 	optionName = regexp.MustCompile(`^[-.a-zA-Z0-9]+$`)
 	// begun matches a text that begins with a section.

@@ -27,7 +27,7 @@ func volumes() Definition {
 			Name: "mount", Summary: "the mount of the volume, with the fields of a volumeMount except its name", Type: volumeMount(),
 		}))),
 		Parts:   target.PodTemplate,
-		Compile: compileVolumes,
+		compile: compileVolumes,
 	}
 }
 
@@ -36,29 +36,27 @@ func volumes() Definition {
 // removed.
 var volumeSources = []string{"secret", "configMap", "projected", "emptyDir", "downwardAPI", "persistentVolumeClaim", "csi", "ephemeral", "image"}
 
-var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly", "containers"}
+// mountFields are the fields of a mount that a profile may set, except its containers.
+var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly"}
 
 // volumeMount returns the type of a mount with the containers that have it.
 func volumeMount() Type {
-	return shapeLike[corev1.VolumeMount]().only(mountFields[:len(mountFields)-1], Argument{
+	return shapeLike[corev1.VolumeMount]().only(mountFields, Argument{
 		Name: "containers", Type: names, Summary: "the containers that mount it; by default the container required by the contract",
 	})
 }
 
 func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
-	if !a.Set.Absent() && a.Set.Kind != yaml.MappingNode {
-		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of volume names to volumes").Of(source.WrongType)}
+	set := arguments.Get("set")
+	if !set.Absent() && set.Kind != yaml.MappingNode {
+		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of volume names to volumes").Of(source.WrongType)}
 	}
 	k := compiler{
 		place: Place{Kind: Volume},
 		apply: func(o *target.Object, name string, _ Resolved) error { return removeVolume(o, name) },
 	}
-	k.addNames(a.Remove, path+".remove", Remove())
-	for _, field := range a.Set.Fields() {
+	k.addNames(arguments.Get("remove").Items(), path+".remove", Remove())
+	for _, field := range set.Fields() {
 		more, problems := compileVolume(c, field, path+".set."+field.Key.Value)
 		k.writes, k.findings = append(k.writes, more...), append(k.findings, problems...)
 	}
@@ -109,10 +107,8 @@ func compileMounts(c *Context, volume string, mount source.Node, path string) ([
 		findings   source.Findings
 		writes     []Write
 	)
-	for _, field := range mount.Fields() {
-		if field.Key.Value == "containers" {
-			findings = source.Decode(field.Value, path+".containers", &containers)
-		}
+	if listed := mount.Get("containers"); listed.Node != nil {
+		findings = source.Decode(listed, path+".containers", &containers)
 	}
 	if slices.Contains(containers, "") {
 		findings = append(findings, mount.Finding(path+".containers", "must be a list of names").Of(source.WrongType))
@@ -120,7 +116,7 @@ func compileMounts(c *Context, volume string, mount source.Node, path string) ([
 	if len(containers) == 0 {
 		containers = []string{c.Target.Container}
 	}
-	value, problems := compileMountValue(c, mount, path, mountFields)
+	value, problems := compileMountValue(c, mount, path, slices.Concat(mountFields, []string{"containers"}))
 	for _, container := range containers {
 		writes = append(writes, Write{Place: Place{VolumeMount, container, volume}, Value: value, At: mount, Path: path,
 			Apply: func(o *target.Object, v Resolved) error { return setMount(o, container, volume, v.JSON) }})
@@ -131,15 +127,13 @@ func compileMounts(c *Context, volume string, mount source.Node, path string) ([
 // compileMountValue compiles a mount without its volume; known lists the allowed fields, except containers.
 func compileMountValue(c *Context, mount source.Node, path string, known []string) (Value, source.Findings) {
 	findings := checkFields(mount, path, known)
-	mounted := false
 	rest := &yaml.Node{Kind: yaml.MappingNode, Line: mount.Line, Column: mount.Column}
 	for _, field := range mount.Fields() {
 		if field.Key.Value != "containers" {
 			rest.Content = append(rest.Content, field.Key.Node, field.Value.Node)
 		}
-		mounted = mounted || field.Key.Value == "mountPath" && !field.Value.Absent()
 	}
-	if !mounted {
+	if mount.Get("mountPath").Absent() {
 		findings = append(findings, mount.Finding(path+".mountPath", "is missing").Of(source.MissingField))
 	}
 	if len(findings) > 0 {

@@ -29,8 +29,8 @@ import (
 // apiServer deploys the kube-apiserver with the values of gardenlet (pkg/gardenlet/operation/botanist/kubeapiserver.go
 // and pkg/component/shared/kubeapiserver.go, which would import the monitoring stack).
 func (p *plane) apiServer(ctx context.Context) error {
-	values := p.apiServerValues(p.manifest.Spec.Kubernetes.KubeAPIServer)
-	return kubeapiserver.New(clientSet{client: p.client}, p.namespace, p.secrets, values).Deploy(ctx)
+	values := p.apiServerValues(p.Shoot.Spec.Kubernetes.KubeAPIServer)
+	return kubeapiserver.New(p.clientSet(), p.namespace, p.secrets, values).Deploy(ctx)
 }
 
 func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) kubeapiserver.Values {
@@ -55,9 +55,9 @@ func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) k
 		EventTTL:                            config.EventTTL,
 		ExternalHostname:                    hostname,
 		Images: kubeapiserver.Images{
-			EnvoyProxy:    p.images[imagevector.ContainerImageNameEnvoyProxy],
-			KubeAPIServer: p.images[imagevector.ContainerImageNameKubeApiserver],
-			VPNClient:     p.images[imagevector.ContainerImageNameVpnClient],
+			EnvoyProxy:    p.images[imagevector.ContainerImageNameEnvoyProxy].String(),
+			KubeAPIServer: p.images[imagevector.ContainerImageNameKubeApiserver].String(),
+			VPNClient:     p.images[imagevector.ContainerImageNameVpnClient].String(),
 		},
 		IsWorkerless:      p.Workerless,
 		NamePrefix:        p.prefix,
@@ -65,11 +65,11 @@ func (p *plane) apiServerValues(config *gardencorev1beta1.KubeAPIServerConfig) k
 		PriorityClassName: v1beta1constants.PriorityClassNameShootControlPlane500,
 		RuntimeConfig:     config.RuntimeConfig,
 		ServerCertificate: kubeapiserver.ServerCertificateConfig{
-			ExtraIPAddresses: []net.IP{net.ParseIP(p.network.inShoot)}, ExtraDNSNames: []string{p.namespace, p.domain(), hostname},
+			ExtraIPAddresses: []net.IP{net.ParseIP(p.Networks.InShoot)}, ExtraDNSNames: []string{p.namespace, p.domain(), hostname},
 		},
 		ServiceAccount:      kubeapiserver.ComputeKubeAPIServerServiceAccountConfig(config.ServiceAccountConfig, hostname, ""),
-		ServiceNetworkCIDRs: ranges(p.network.services),
-		SNI:                 kubeapiserver.SNIConfig{Enabled: true, AdvertiseAddress: p.network.advertised},
+		ServiceNetworkCIDRs: ranges(p.Networks.Services),
+		SNI:                 kubeapiserver.SNIConfig{Enabled: true, AdvertiseAddress: p.Networks.Advertised},
 		Version:             p.targetVersion,
 		VPN:                 p.vpnOfAPIServer(),
 	}
@@ -98,7 +98,7 @@ func (p *plane) vpnOfAPIServer() kubeapiserver.VPNConfig {
 	}
 	return kubeapiserver.VPNConfig{
 		Enabled: true, IPFamilies: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
-		SeedPodNetwork: ranges(seedPods)[0], PodNetworkCIDRs: ranges(p.network.pods), NodeNetworkCIDRs: ranges(p.network.nodes),
+		SeedPodNetwork: ranges(p.Seed.Spec.Networks.Pods)[0], PodNetworkCIDRs: ranges(p.Networks.Pods), NodeNetworkCIDRs: ranges(p.Networks.Nodes),
 		HighAvailabilityEnabled:              p.HighAvailability,
 		HighAvailabilityNumberOfSeedServers:  vpnseedserver.HighAvailabilityReplicaCount,
 		HighAvailabilityNumberOfShootClients: vpnseedserver.HighAvailabilityReplicaCount,

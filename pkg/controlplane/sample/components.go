@@ -29,43 +29,42 @@ import (
 	kubescheduler "github.com/gardener/gardener/pkg/component/kubernetes/scheduler"
 	vpnseedserver "github.com/gardener/gardener/pkg/component/networking/vpn/seedserver"
 	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
-	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
 )
 
 // controllerManager deploys the kube-controller-manager (pkg/gardenlet/operation/botanist/kubecontrollermanager.go).
 func (p *plane) controllerManager(ctx context.Context) error {
 	values := kubecontrollermanager.Values{
 		RuntimeVersion: p.runtimeVersion, TargetVersion: p.targetVersion,
-		Image:             p.images[imagevector.ContainerImageNameKubeControllerManager],
-		Config:            p.manifest.Spec.Kubernetes.KubeControllerManager,
+		Image:             p.images[imagevector.ContainerImageNameKubeControllerManager].String(),
+		Config:            p.Shoot.Spec.Kubernetes.KubeControllerManager,
 		PriorityClassName: v1beta1constants.PriorityClassNameShootControlPlane300,
 		NamePrefix:        p.prefix, IsWorkerless: p.Workerless,
 	}
 	if p.prefix != "" {
 		gardenizeControllerManager(&values)
 	}
-	deployer := kubecontrollermanager.New(logr.Discard(), clientSet{client: p.client}, p.namespace, p.secrets, values)
+	deployer := kubecontrollermanager.New(logr.Discard(), p.clientSet(), p.namespace, p.secrets, values)
 	deployer.SetReplicaCount(p.replicas(1))
-	deployer.SetRuntimeConfig(p.manifest.Spec.Kubernetes.KubeAPIServer.RuntimeConfig)
-	deployer.SetServiceNetworks(ranges(p.network.services))
+	deployer.SetRuntimeConfig(p.Shoot.Spec.Kubernetes.KubeAPIServer.RuntimeConfig)
+	deployer.SetServiceNetworks(ranges(p.Networks.Services))
 	if !p.Workerless {
-		deployer.SetPodNetworks(ranges(p.network.pods))
+		deployer.SetPodNetworks(ranges(p.Networks.Pods))
 	}
 	return deployer.Deploy(ctx)
 }
 
 // scheduler deploys the kube-scheduler (pkg/gardenlet/operation/botanist/kubescheduler.go).
 func (p *plane) scheduler(ctx context.Context) error {
-	return kubescheduler.New(p.client, p.namespace, p.secrets, p.images[imagevector.ContainerImageNameKubeScheduler], p.replicas(1),
-		p.manifest.Spec.Kubernetes.KubeScheduler).Deploy(ctx)
+	return kubescheduler.New(p.client, p.namespace, p.secrets, p.images[imagevector.ContainerImageNameKubeScheduler].String(), p.replicas(1),
+		p.Shoot.Spec.Kubernetes.KubeScheduler).Deploy(ctx)
 }
 
 // clusterAutoscaler deploys the cluster-autoscaler with one machine deployment a zone, as a Worker resource reports
 // them (pkg/gardenlet/operation/botanist/clusterautoscaler.go).
 func (p *plane) clusterAutoscaler(ctx context.Context) error {
-	workers := p.manifest.Spec.Provider.Workers
-	deployer := clusterautoscaler.New(p.client, p.namespace, p.secrets, p.images[imagevector.ContainerImageNameClusterAutoscaler], p.replicas(1),
-		p.manifest.Spec.Kubernetes.ClusterAutoscaler, workers, p.runtimeVersion)
+	workers := p.Shoot.Spec.Provider.Workers
+	deployer := clusterautoscaler.New(p.client, p.namespace, p.secrets, p.images[imagevector.ContainerImageNameClusterAutoscaler].String(), p.replicas(1),
+		p.Shoot.Spec.Kubernetes.ClusterAutoscaler, workers, p.runtimeVersion)
 	deployer.SetNamespaceUID(uid)
 	var machines []extensionsv1alpha1.MachineDeployment
 	for _, worker := range workers {
@@ -76,7 +75,7 @@ func (p *plane) clusterAutoscaler(ctx context.Context) error {
 		}
 	}
 	deployer.SetMachineDeployments(machines)
-	deployer.SetMaxNodesTotal(p.network.maxNodes)
+	deployer.SetMaxNodesTotal(p.Networks.MaxNodes)
 	return deployer.Deploy(ctx)
 }
 
@@ -84,7 +83,7 @@ func (p *plane) clusterAutoscaler(ctx context.Context) error {
 // webhooks to add (pkg/gardenlet/operation/botanist/machinecontrollermanager.go).
 func (p *plane) machineControllerManager(ctx context.Context) error {
 	deployer := machinecontrollermanager.New(p.client, p.namespace, p.secrets, machinecontrollermanager.Values{
-		Image: p.images[imagevector.ContainerImageNameMachineControllerManager],
+		Image: p.images[imagevector.ContainerImageNameMachineControllerManager].String(),
 	})
 	deployer.SetReplicas(p.replicas(1))
 	return deployer.Deploy(ctx)
@@ -98,14 +97,14 @@ func (p *plane) vpnSeedServer(ctx context.Context) error {
 		replicas = p.replicas(vpnseedserver.HighAvailabilityReplicaCount)
 	}
 	return vpnseedserver.New(p.client, p.namespace, p.secrets, func() string { return "istio-ingress" }, vpnseedserver.Values{
-		ImageAPIServerProxy: p.images[imagevector.ContainerImageNameEnvoyProxy],
-		ImageVPNSeedServer:  p.images[imagevector.ContainerImageNameVpnServer],
+		ImageAPIServerProxy: p.images[imagevector.ContainerImageNameEnvoyProxy].String(),
+		ImageVPNSeedServer:  p.images[imagevector.ContainerImageNameVpnServer].String(),
 		KubeAPIServerHost:   ptr.To("api." + p.domain()),
 		Network: vpnseedserver.NetworkValues{
-			IPFamilies: p.network.families,
-			PodCIDRs:   ranges(p.network.pods), ServiceCIDRs: ranges(p.network.services), NodeCIDRs: ranges(p.network.nodes),
+			IPFamilies: p.Networks.Families,
+			PodCIDRs:   ranges(p.Networks.Pods), ServiceCIDRs: ranges(p.Networks.Services), NodeCIDRs: ranges(p.Networks.Nodes),
 		},
-		SeedPodNetwork: seedPods, Replicas: replicas, HighAvailabilityEnabled: p.HighAvailability,
+		SeedPodNetwork: p.Seed.Spec.Networks.Pods, Replicas: replicas, HighAvailabilityEnabled: p.HighAvailability,
 		HighAvailabilityNumberOfSeedServers:  vpnseedserver.HighAvailabilityReplicaCount,
 		HighAvailabilityNumberOfShootClients: vpnseedserver.HighAvailabilityReplicaCount,
 	}).Deploy(ctx)
@@ -132,7 +131,7 @@ func (p *plane) etcds(ctx context.Context) error {
 		v.NamePrefix = p.prefix
 		v.Replicas = p.etcdReplicas()
 		v.RuntimeKubernetesVersion = p.runtimeVersion
-		v.MaintenanceTimeWindow = *maintenance()
+		v.MaintenanceTimeWindow = gardencorev1beta1.MaintenanceTimeWindow{Begin: "220000+0000", End: "230000+0000"}
 		v.HighAvailabilityEnabled = p.HighAvailability
 		v.PriorityClassName = v1beta1constants.PriorityClassNameShootControlPlane500
 		if p.prefix != "" {
@@ -160,43 +159,32 @@ func (p *plane) etcdReplicas() *int32 {
 // operatingSystemConfigs deploys the two of each worker pool
 // (pkg/gardenlet/operation/botanist/operatingsystemconfig.go).
 func (p *plane) operatingSystemConfigs(ctx context.Context) error {
-	images, err := p.nodeImages()
+	images, err := images(p.targetVersion.String(), p.targetVersion.String(), imagevector.ContainerImageNamePauseContainer,
+		imagevector.ContainerImageNameValitail, imagevector.ContainerImageNameOpentelemetryCollector)
 	if err != nil {
 		return err
 	}
-	kubernetes := p.manifest.Spec.Kubernetes
+	agent, err := imagevector.Containers().FindImage(imagevector.ContainerImageNameGardenerNodeAgent)
+	if err != nil {
+		return fmt.Errorf("finding the image of the node agent: %w", err)
+	}
+	agent.WithOptionalTag(gardenerVersion)
+	images[imagevector.ContainerImageNameGardenerNodeAgent] = agent
+	kubernetes := p.Shoot.Spec.Kubernetes
 	values := &operatingsystemconfig.Values{
-		Namespace: p.namespace, KubernetesVersion: p.targetVersion, Workers: p.manifest.Spec.Provider.Workers,
+		Namespace: p.namespace, KubernetesVersion: p.targetVersion, Workers: p.Shoot.Spec.Provider.Workers,
 		InitValues: operatingsystemconfig.InitValues{APIServerURL: "https://api." + p.domain()},
 		OriginalValues: operatingsystemconfig.OriginalValues{
-			CABundle: certificate, ClusterDNSAddresses: []string{p.network.dns}, ClusterDomain: gardencorev1beta1.DefaultDomain,
+			CABundle: certificate, ClusterDNSAddresses: []string{p.Networks.DNS}, ClusterDomain: gardencorev1beta1.DefaultDomain,
 			Images: images, KubeletConfig: kubernetes.Kubelet, KubeProxyConfig: kubernetes.KubeProxy,
-			KubeProxyEnabled: v1beta1helper.KubeProxyEnabled(kubernetes.KubeProxy), MachineTypes: p.cloudProfile().Spec.MachineTypes,
-			SSHPublicKeys: []string{"ssh-rsa sample"}, SSHAccessEnabled: v1beta1helper.ShootEnablesSSHAccess(p.manifest),
-			NodeMonitorGracePeriod: metav1.Duration{Duration: 40 * time.Second}, PrimaryIPFamily: p.network.families[0],
+			KubeProxyEnabled: v1beta1helper.KubeProxyEnabled(kubernetes.KubeProxy), MachineTypes: p.CloudProfile.Spec.MachineTypes,
+			SSHPublicKeys: []string{"ssh-rsa sample"}, SSHAccessEnabled: v1beta1helper.ShootEnablesSSHAccess(p.Shoot),
+			NodeMonitorGracePeriod: metav1.Duration{Duration: 40 * time.Second}, PrimaryIPFamily: p.Networks.Families[0],
 			OpenTelemetryCollectorLogShipperEnabled: true, OpenTelemetryIngressHostName: "otc-" + p.domain(),
 			ValitailEnabled: true, ValiIngressHostName: "v-" + p.domain(),
 		},
 	}
 	return operatingsystemconfig.New(logr.Discard(), p.client, p.secrets, values, 0, 0, 0).Deploy(ctx)
-}
-
-func (p *plane) nodeImages() (map[string]*imagevectorutils.Image, error) {
-	version := p.targetVersion.String()
-	images, err := imagevectorutils.FindImages(imagevector.Containers(), []string{
-		imagevector.ContainerImageNamePauseContainer, imagevector.ContainerImageNameValitail,
-		imagevector.ContainerImageNameOpentelemetryCollector,
-	}, imagevectorutils.RuntimeVersion(version), imagevectorutils.TargetVersion(version))
-	if err != nil {
-		return nil, fmt.Errorf("finding the images of nodes: %w", err)
-	}
-	agent, err := imagevector.Containers().FindImage(imagevector.ContainerImageNameGardenerNodeAgent)
-	if err != nil {
-		return nil, fmt.Errorf("finding the image of the node agent: %w", err)
-	}
-	agent.WithOptionalTag(gardenerVersion)
-	images[imagevector.ContainerImageNameGardenerNodeAgent] = agent
-	return images, nil
 }
 
 // VirtualGarden writes the objects of a virtual garden's control plane as gardener-operator does
@@ -205,11 +193,7 @@ func (p *plane) nodeImages() (map[string]*imagevectorutils.Image, error) {
 // options, or if Gardener's code fails.
 func VirtualGarden(ctx context.Context, o Options) ([]Object, error) {
 	o.Workerless, o.Hibernated = true, false
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlane(o, operatorv1alpha1.VirtualGardenNamePrefix, v1beta1constants.GardenNamespace, o.shoot())
+	p, err := newPlane(o, operatorv1alpha1.VirtualGardenNamePrefix)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package sample writes the objects of a shoot's control plane, for tests, previews and demonstrations. Gardener's own
+// component code writes those of the current generation, called as gardenlet calls it; the older generation, which the text
+// of the control-plane webhook contract describes, is written here by hand.
+//
+// It must not be used in an admission, and it is the only package that may import Gardener's pkg/component. It connects
+// to no cluster, generates no keys and reads no clock, so that the same options always produce the same bytes. It
+// changes no package variables of Gardener, so that calls may run concurrently.
+//
+// Start reading at ControlPlane, VirtualGarden or Legacy; Cluster and Namespace return the resources around the
+// objects.
 package sample
 
 import (
@@ -13,12 +23,18 @@ import (
 	druidcorev1alpha1 "github.com/gardener/etcd-druid/api/core/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/gardener/gardener/imagevector"
-	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	"github.com/gardener/gardener/pkg/client/kubernetes"
+	fakekubernetes "github.com/gardener/gardener/pkg/client/kubernetes/fake"
 	"github.com/gardener/gardener/pkg/features"
 	imagevectorutils "github.com/gardener/gardener/pkg/utils/imagevector"
 
@@ -29,16 +45,12 @@ import (
 // ControlPlane writes the objects of a shoot's control plane as Gardener's component code does today, sorted by kind and
 // name. Errors wrap ErrOptions when the options are wrong.
 func ControlPlane(ctx context.Context, o Options) ([]Object, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlane(o, "", o.Namespace, o.shoot())
+	p, err := newPlane(o, "")
 	if err != nil {
 		return nil, err
 	}
 	steps := p.serverSteps()
-	if !o.Workerless {
+	if !p.Workerless {
 		steps = append(steps,
 			step{"kube-scheduler", p.scheduler}, step{"cluster-autoscaler", p.clusterAutoscaler},
 			step{"machine-controller-manager", p.machineControllerManager}, step{"vpn-seed-server", p.vpnSeedServer},
@@ -64,43 +76,64 @@ func (p *plane) serverSteps() []step {
 // plane holds the data that the components of one control plane share, like gardenlet's Botanist.
 type plane struct {
 	Options
+	*resources
 
 	prefix         string
 	namespace      string
-	manifest       *gardencorev1beta1.Shoot
 	runtimeVersion *semver.Version
 	targetVersion  *semver.Version
-	network        networks
-	images         map[string]string // references by the names of the images
-	client         *recorder
+	images         map[string]*imagevectorutils.Image
+	client         client.Client
 	secrets        *secrets
 }
 
-func newPlane(o Options, prefix, namespace string, shoot *gardencorev1beta1.Shoot) (*plane, error) {
+// newPlane returns the control plane of a shoot, or of a virtual garden if the prefix of its names is not empty.
+func newPlane(o Options, prefix string) (*plane, error) {
 	if err := registerFeatureGates(); err != nil {
 		return nil, err
 	}
-	target, err := semver.NewVersion(shoot.Spec.Kubernetes.Version)
-	if err != nil {
-		return nil, fmt.Errorf("%w: version of the edited Shoot: %w", ErrOptions, err)
-	}
-	ns := o.namespace()
-	if prefix != "" {
-		ns = gardenNamespace()
-	}
-	images, err := images(target)
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	recorder, err := newRecorder(ns)
+	r, err := o.resources()
 	if err != nil {
-		return nil, fmt.Errorf("preparing the namespace: %w", err)
+		return nil, err
+	}
+	target, err := semver.NewVersion(r.Shoot.Spec.Kubernetes.Version)
+	if err != nil {
+		return nil, fmt.Errorf("%w: version of the edited Shoot: %w", ErrOptions, err)
+	}
+	namespace := r.Namespace
+	if prefix != "" {
+		namespace = gardenNamespace()
+	}
+	images, err := images(seedVersion, target.String(),
+		imagevector.ContainerImageNameKubeApiserver, imagevector.ContainerImageNameKubeControllerManager,
+		imagevector.ContainerImageNameKubeScheduler, imagevector.ContainerImageNameClusterAutoscaler,
+		imagevector.ContainerImageNameMachineControllerManager, imagevector.ContainerImageNameEnvoyProxy,
+		imagevector.ContainerImageNameVpnClient, imagevector.ContainerImageNameVpnServer)
+	if err != nil {
+		return nil, err
 	}
 	return &plane{
-		Options: o, prefix: prefix, namespace: namespace, manifest: shoot,
+		Options: o, resources: r, prefix: prefix, namespace: namespace.Name,
 		runtimeVersion: semver.MustParse(seedVersion), targetVersion: target,
-		network: o.networks(), images: images, client: recorder, secrets: newSecrets(namespace),
+		images: images, client: newClient(namespace), secrets: newSecrets(namespace.Name),
 	}, nil
+}
+
+// newClient returns a client for Gardener's components, which keeps the objects in memory. Its tracker records no managed
+// fields.
+func newClient(namespace *corev1.Namespace) client.Client {
+	scheme := kubernetes.SeedScheme
+	tracker := testing.NewObjectTracker(scheme, serializer.NewCodecFactory(scheme).UniversalDecoder())
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(tracker).WithObjects(namespace).Build()
+}
+
+// clientSet returns a client set of the seed. During a deployment, components use only its client.
+func (p *plane) clientSet() kubernetes.Interface {
+	return fakekubernetes.NewClientSetBuilder().WithClient(p.client).Build()
 }
 
 // run deploys the components in order and returns the objects that they wrote.
@@ -114,48 +147,38 @@ func (p *plane) run(ctx context.Context, steps []step) ([]Object, error) {
 		}
 	}
 	var objects []Object
-	for _, o := range p.client.stored {
-		if _, isNamespace := o.(*corev1.Namespace); isNamespace || !isWorkload(o) {
-			continue
+	for _, workloads := range []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &corev1.ServiceList{}, &druidcorev1alpha1.EtcdList{},
+		&extensionsv1alpha1.OperatingSystemConfigList{}, &vpaautoscalingv1.VerticalPodAutoscalerList{},
+	} {
+		if err := p.client.List(ctx, workloads); err != nil {
+			return nil, fmt.Errorf("listing the deployed objects: %w", err)
 		}
-		if err := normalize(o); err != nil {
-			return nil, err
-		}
-		object, err := newObject(p.client.scheme, p.prefix, o)
+		err := meta.EachListItem(workloads, func(item runtime.Object) error {
+			o := item.(client.Object)
+			if err := normalize(o); err != nil {
+				return err
+			}
+			object, err := newObject(p.client.Scheme(), p.prefix, o)
+			objects = append(objects, object)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, object)
 	}
 	sortObjects(objects)
 	return objects, nil
 }
 
-func isWorkload(o client.Object) bool {
-	switch o.(type) {
-	case *appsv1.Deployment, *appsv1.StatefulSet, *corev1.Service, *druidcorev1alpha1.Etcd,
-		*extensionsv1alpha1.OperatingSystemConfig, *vpaautoscalingv1.VerticalPodAutoscaler:
-		return true
-	}
-	return false
-}
-
-// images finds the images of the components as gardenlet does, by the versions of the seed and of the shoot.
-func images(target *semver.Version) (map[string]string, error) {
-	found, err := imagevectorutils.FindImages(imagevector.Containers(), []string{
-		imagevector.ContainerImageNameKubeApiserver, imagevector.ContainerImageNameKubeControllerManager,
-		imagevector.ContainerImageNameKubeScheduler, imagevector.ContainerImageNameClusterAutoscaler,
-		imagevector.ContainerImageNameMachineControllerManager, imagevector.ContainerImageNameEnvoyProxy,
-		imagevector.ContainerImageNameVpnClient, imagevector.ContainerImageNameVpnServer,
-	}, imagevectorutils.RuntimeVersion(seedVersion), imagevectorutils.TargetVersion(target.String()))
+// images finds images as gardenlet does, by the versions of the cluster in which they run and of the shoot.
+func images(runtimeVersion, targetVersion string, names ...string) (map[string]*imagevectorutils.Image, error) {
+	found, err := imagevectorutils.FindImages(imagevector.Containers(), names,
+		imagevectorutils.RuntimeVersion(runtimeVersion), imagevectorutils.TargetVersion(targetVersion))
 	if err != nil {
 		return nil, fmt.Errorf("finding the images of the control plane: %w", err)
 	}
-	references := make(map[string]string, len(found))
-	for name, image := range found {
-		references[name] = image.String()
-	}
-	return references, nil
+	return found, nil
 }
 
 // replicas returns n, or 0 for a hibernated shoot.

@@ -6,9 +6,9 @@ package sample
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
-	"text/template"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -36,8 +36,8 @@ var legacyObjects string
 
 // Legacy writes the objects of a control plane of the older generation, sorted by kind and name. Errors wrap ErrOptions.
 func Legacy(o LegacyOptions) ([]Object, error) {
-	setDefault(&o.Kubernetes, "1.20.15")
-	setDefault(&o.Namespace, "shoot--local--sample")
+	o.Kubernetes = cmp.Or(o.Kubernetes, "1.20.15")
+	o.Namespace = cmp.Or(o.Namespace, "shoot--local--sample")
 	if _, err := semver.StrictNewVersion(o.Kubernetes); err != nil {
 		return nil, fmt.Errorf("%w: Kubernetes %q: %w", ErrOptions, o.Kubernetes, err)
 	}
@@ -74,11 +74,5 @@ func (o LegacyOptions) manifests() ([]byte, error) {
 	if o.SNI {
 		values.Advertised = "10.242.17.4"
 	}
-	parsed, err := template.New("legacy").Parse(legacyObjects)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err = parsed.Execute(&out, values)
-	return out.Bytes(), err
+	return execute(legacyObjects, values)
 }

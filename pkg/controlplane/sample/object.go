@@ -71,9 +71,10 @@ const (
 	gardenerVersion = "v1.136.2"
 )
 
-// normalize replaces the two values that components take from their environment: the time, and the version of the
-// program, which occurs in paths and texts of the node agent.
+// normalize removes the resource version, and replaces the two values that components take from their environment: the
+// time, and the version of the program, which occurs in paths and texts of the node agent.
 func normalize(o client.Object) error {
+	o.SetResourceVersion("")
 	if annotations := o.GetAnnotations(); annotations[v1beta1constants.GardenerTimestamp] != "" {
 		annotations[v1beta1constants.GardenerTimestamp] = timestamp
 	}

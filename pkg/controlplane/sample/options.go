@@ -5,6 +5,7 @@
 package sample
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,11 +60,11 @@ type Options struct {
 
 // withDefaults sets the defaults and validates the rest. Errors wrap ErrOptions.
 func (o Options) withDefaults() (Options, error) {
-	setDefault(&o.Kubernetes, NewestKubernetes)
-	setDefault(&o.Namespace, "shoot--local--sample")
-	setDefault(&o.Provider, "openstack")
-	setDefault(&o.SeedProvider, o.Provider)
-	setDefault(&o.BackupProvider, o.SeedProvider)
+	o.Kubernetes = cmp.Or(o.Kubernetes, NewestKubernetes)
+	o.Namespace = cmp.Or(o.Namespace, "shoot--local--sample")
+	o.Provider = cmp.Or(o.Provider, "openstack")
+	o.SeedProvider = cmp.Or(o.SeedProvider, o.Provider)
+	o.BackupProvider = cmp.Or(o.BackupProvider, o.SeedProvider)
 
 	version, err := semver.StrictNewVersion(o.Kubernetes)
 	if err != nil {
@@ -88,10 +89,4 @@ func raw(config []byte) *runtime.RawExtension {
 		return nil
 	}
 	return &runtime.RawExtension{Raw: config}
-}
-
-func setDefault(s *string, value string) {
-	if *s == "" {
-		*s = value
-	}
 }

@@ -4,10 +4,7 @@
 
 package target
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // targets lists the objects of the contract: docs/extensions/controlplane-webhooks.md of Gardener as of May 2019
 // (StatefulSet etcd, Service of type LoadBalancer) and the objects for which Gardener v1.136 calls its ensurer
@@ -44,7 +41,7 @@ var targets = []Target{
 		Summary: "the VerticalPodAutoscaler of the machine-controller-manager",
 		Forms: []Form{{
 			Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler", Resource: "verticalpodautoscalers",
-			Name: "machine-controller-manager-vpa", Parts: Metadata | ContainerPolicies | ProviderSidecar,
+			Name: "machine-controller-manager-vpa", Parts: Metadata | ProviderSidecar,
 		}},
 	},
 	{
@@ -75,7 +72,7 @@ var targets = []Target{
 	{
 		Name: "node", Component: "node", Purposed: true,
 		Summary: "a node without its kubelet: units, files, kernel settings, container runtime",
-		Forms:   []Form{operatingSystemConfig(Metadata | Units | Files | NodeSpec)},
+		Forms:   []Form{operatingSystemConfig(Metadata | Units | Files)},
 	},
 	{
 		Name: "virtual-garden-kube-apiserver", Component: "kube-apiserver", Container: "kube-apiserver", Garden: true, Versioned: true,
@@ -120,7 +117,7 @@ func etcd(name string) Form {
 }
 
 func service(name string) Form {
-	return Form{Version: "v1", Kind: "Service", Resource: "services", Name: name, Parts: Metadata | ServiceSpec}
+	return Form{Version: "v1", Kind: "Service", Resource: "services", Name: name, Parts: Metadata}
 }
 
 // operatingSystemConfig returns the form of every OperatingSystemConfig, with any name and type.
@@ -138,31 +135,24 @@ func Other(form Form) *Target {
 	if form.Name != "" {
 		name += "/" + form.Name
 	}
-	form.Parts = partsOf(form.Group, form.Kind)
+	form.Parts = Metadata
+	if form.Group == workloadGroup && slices.Contains(workloads, form.Kind) {
+		form.Parts |= PodTemplate | CommandLine
+	}
 	return &Target{Name: name, Summary: "not in the contract and of kind " + form.Kind, Other: true, Forms: []Form{form}}
 }
 
-// groupKind names a kind of objects.
-type groupKind struct{ group, kind string }
+// workloadGroup is the group of workloads, the kinds with parts in addition to metadata, in alphabetical order.
+const workloadGroup = "apps"
 
-// otherParts lists the parts, in addition to metadata, of objects of a kind with any name; other kinds have none.
-var otherParts = map[groupKind]Part{
-	{"apps", "Deployment"}:                          PodTemplate | CommandLine,
-	{"apps", "StatefulSet"}:                         PodTemplate | CommandLine,
-	{"apps", "DaemonSet"}:                           PodTemplate | CommandLine,
-	{"", "Service"}:                                 ServiceSpec,
-	{"autoscaling.k8s.io", "VerticalPodAutoscaler"}: ContainerPolicies,
-}
-
-func partsOf(group, kind string) Part { return Metadata | otherParts[groupKind{group, kind}] }
+var workloads = []string{"DaemonSet", "Deployment", "StatefulSet"}
 
 // Others returns targets for all objects of each kind with parts in addition to metadata, sorted by kind.
 func Others() []*Target {
 	var others []*Target
-	for known := range otherParts {
-		others = append(others, Other(Form{Group: known.group, Kind: known.kind}))
+	for _, kind := range workloads {
+		others = append(others, Other(Form{Group: workloadGroup, Kind: kind}))
 	}
-	slices.SortFunc(others, func(a, b *Target) int { return strings.Compare(a.Name, b.Name) })
 	return others
 }
 

@@ -35,9 +35,8 @@ type Object struct {
 	Old *document.Document
 
 	commandLines map[string]*commandline.CommandLine
-	texts        texts
-	service      knownService
 	editors      map[string]Editor
+	past         int // edits through editors that were flushed
 }
 
 // PodTemplate returns spec.template, or nil.
@@ -139,12 +138,15 @@ func (o *Object) ForgetCommandLines() {
 	o.commandLines = nil
 }
 
-// Editor edits a text inside the object, such as a document in one of its fields. Flush writes the edited text into the
-// object.
-type Editor interface{ Flush() error }
+// Editor edits a text inside the object, such as a unit or a document in one of its fields. Flush writes the edited text
+// into the object. Edits returns the number of edits.
+type Editor interface {
+	Edits() int
+	Flush() error
+}
 
-// Editor returns the editor of a place. It is opened once for each rule; its edits are in the object after Flush. It
-// fails if open does.
+// Editor returns the editor of a place. It is opened once until Flush, which writes its edits to the object. It fails if
+// open does.
 func (o *Object) Editor(place string, open func() (Editor, error)) (Editor, error) {
 	if opened, ok := o.editors[place]; ok {
 		return opened, nil
@@ -158,20 +160,6 @@ func (o *Object) Editor(place string, open func() (Editor, error)) (Editor, erro
 	}
 	o.editors[place] = opened
 	return opened, nil
-}
-
-// flushLenses writes the edits back and drops the views, because another rule may edit their places in another way.
-func (o *Object) flushLenses() error {
-	if len(o.editors) == 0 {
-		return nil
-	}
-	for _, place := range slices.Sorted(maps.Keys(o.editors)) {
-		if err := o.editors[place].Flush(); err != nil {
-			return fmt.Errorf("writing %s: %w", place, err)
-		}
-	}
-	clear(o.editors)
-	return nil
 }
 
 // The units and files of an OperatingSystemConfig that Gardener writes (gardener: pkg/apis/core/v1beta1/constants).
@@ -202,49 +190,35 @@ type Flags interface {
 	Remove(name string) error
 }
 
-// texts are the documents inside an OperatingSystemConfig that were read, and go back into it when they are flushed.
-type texts struct {
-	units []*unitText
-	yaml  *yamlText
-	past  int // edits of texts that were read again since
-}
-
-// unitText is a unit that was read.
+// unitText edits a systemd unit.
 type unitText struct {
-	place
-	name    string
-	unit    *systemd.Unit
+	*systemd.Unit
+
+	node    *document.Node
 	command *systemd.Command
 }
 
+// Flush implements Editor.
+func (u *unitText) Flush() error {
+	if u.Edits() == 0 {
+		return nil
+	}
+	return u.node.Replace(document.Quote(u.Text()))
+}
+
+// yamlText edits a file.
 type yamlText struct {
-	place
+	*yamledit.File
+
 	content *document.Content
-	yaml    *yamledit.File
 }
 
-// place locates a text, with its JSON and the edit counters of the text and the object when it was read or flushed.
-type place struct {
-	node          *document.Node
-	now           []byte
-	edits, object int
-}
-
-// isCurrent reports whether the place was changed only through this view.
-func (p *place) isCurrent(o *Object, find func() *document.Node) bool {
-	if p.object == o.Document.Edits() {
-		return true
+// Flush implements Editor.
+func (y *yamlText) Flush() error {
+	if y.Edits() == 0 {
+		return nil
 	}
-	if find() != p.node || !bytes.Equal(p.node.Raw(), p.now) {
-		return false
-	}
-	p.object = o.Document.Edits()
-	return true
-}
-
-// flushed notes that the place holds the text with so many edits.
-func (p *place) flushed(o *Object, edits int) {
-	p.now, p.edits, p.object = p.node.Raw(), edits, o.Document.Edits()
+	return y.content.SetText(y.Text())
 }
 
 // HasKubelet reports whether an OperatingSystemConfig has the kubelet's unit. One for provisioning may lack it.
@@ -252,42 +226,33 @@ func (o *Object) HasKubelet() bool {
 	return o.Document.Root().Find("spec", "units").ItemWith("name", KubeletUnit) != nil
 }
 
-// Unit returns the content of a systemd unit. It is parsed once; Flush writes its edits to the object. It fails if the
-// unit does not exist or cannot be parsed.
+// Unit returns the content of a systemd unit. It is parsed once until Flush, which writes its edits to the object. It
+// fails if the unit does not exist or cannot be parsed.
 func (o *Object) Unit(name string) (*systemd.Unit, error) {
 	read, err := o.readUnit(name)
 	if err != nil {
 		return nil, err
 	}
-	return read.unit, nil
+	return read.Unit, nil
 }
 
 func (o *Object) readUnit(name string) (*unitText, error) {
-	find := func() *document.Node {
-		return o.Document.Root().Find("spec", "units").ItemWith("name", name).Get("content")
-	}
-	i := slices.IndexFunc(o.texts.units, func(u *unitText) bool { return u.name == name })
-	if i >= 0 && o.texts.units[i].isCurrent(o, find) {
-		return o.texts.units[i], nil
-	}
-	node := find()
-	text, ok := node.Text()
-	if !ok {
-		return nil, fmt.Errorf("%w: there is no unit %s with a content", ErrNodePartMissing, name)
-	}
-	unit, err := systemd.Parse(text)
+	read, err := o.Editor("unit "+name, func() (Editor, error) {
+		node := o.Document.Root().Find("spec", "units").ItemWith("name", name).Get("content")
+		text, ok := node.Text()
+		if !ok {
+			return nil, fmt.Errorf("%w: there is no unit %s with a content", ErrNodePartMissing, name)
+		}
+		unit, err := systemd.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, name, err)
+		}
+		return &unitText{Unit: unit, node: node}, nil
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, name, err)
+		return nil, err
 	}
-	read := &unitText{place: place{node: node}, name: name, unit: unit}
-	read.flushed(o, 0)
-	if i >= 0 {
-		o.texts.past += o.texts.units[i].unit.Edits()
-		o.texts.units[i] = read
-	} else {
-		o.texts.units = append(o.texts.units, read)
-	}
-	return read, nil
+	return read.(*unitText), nil
 }
 
 // kubeletFlags returns the kubelet's command line: the only ExecStart in the section Service of its unit.
@@ -297,7 +262,7 @@ func (o *Object) kubeletFlags() (Flags, error) {
 		return nil, err
 	}
 	if read.command == nil {
-		if read.command, err = read.unit.Command("Service", "ExecStart"); err != nil {
+		if read.command, err = read.Command("Service", "ExecStart"); err != nil {
 			return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, KubeletUnit, err)
 		}
 	}
@@ -323,66 +288,53 @@ func (o *Object) Content(path string) (*document.Content, error) {
 	return content, nil
 }
 
-// KubeletConfiguration returns the kubelet's configuration file. It is parsed once; Flush writes its edits to the
-// object. It fails as Content does, and with ErrNested for another kind.
+// KubeletConfiguration returns the kubelet's configuration file. It is parsed once until Flush, which writes its edits to
+// the object. It fails as Content does, and with ErrNested for another kind.
 func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
-	find := func() *document.Node { return o.File(KubeletConfigurationPath).Find("content", "inline", "data") }
-	if y := o.texts.yaml; y != nil && y.isCurrent(o, find) {
-		return y.yaml, nil
-	}
-	content, err := o.Content(KubeletConfigurationPath)
+	read, err := o.Editor("the kubelet's configuration", func() (Editor, error) {
+		content, err := o.Content(KubeletConfigurationPath)
+		if err != nil {
+			return nil, err
+		}
+		yaml, err := yamledit.Parse(content.Text())
+		if err != nil {
+			return nil, fmt.Errorf("%w: file %s: %w", ErrNested, KubeletConfigurationPath, err)
+		}
+		if kind, _ := yaml.Get("kind"); kind != "KubeletConfiguration" {
+			return nil, fmt.Errorf("%w: file %s is not a KubeletConfiguration", ErrNested, KubeletConfigurationPath)
+		}
+		return &yamlText{yaml, content}, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	yaml, err := yamledit.Parse(content.Text())
-	if err != nil {
-		return nil, fmt.Errorf("%w: file %s: %w", ErrNested, KubeletConfigurationPath, err)
-	}
-	if kind, _ := yaml.Get("kind"); kind != "KubeletConfiguration" {
-		return nil, fmt.Errorf("%w: file %s is not a KubeletConfiguration", ErrNested, KubeletConfigurationPath)
-	}
-	if o.texts.yaml != nil {
-		o.texts.past += o.texts.yaml.yaml.Edits()
-	}
-	o.texts.yaml = &yamlText{place: place{node: find()}, content: content, yaml: yaml}
-	o.texts.yaml.flushed(o, 0)
-	return yaml, nil
+	return read.(*yamlText).File, nil
 }
 
 // Edits returns the number of edits of the object so far, including those that are not flushed.
 func (o *Object) Edits() int {
-	edits := o.Document.Edits() + o.texts.past
-	for _, u := range o.texts.units {
-		edits += u.unit.Edits()
-	}
-	if y := o.texts.yaml; y != nil {
-		edits += y.yaml.Edits()
+	edits := o.Document.Edits() + o.past
+	for _, editor := range o.editors {
+		edits += editor.Edits()
 	}
 	return edits
 }
 
-// Flush writes the units, files and documents that were edited back into the object. It must be called before they are
-// read or written there in another way than through Unit, CommandLine and KubeletConfiguration. It fails if the object
-// cannot be edited at one of them.
+// Flush writes the units, files and documents that were edited back into the object, and drops their editors, which must
+// not be used afterwards. It must be called before a place is read or written in another way than through its editor. It
+// fails if the object cannot be edited at one of them.
 func (o *Object) Flush() error {
-	if err := o.flushLenses(); err != nil {
-		return err
+	if len(o.editors) == 0 {
+		return nil // without the cost of sorting
 	}
-	for _, u := range o.texts.units {
-		if u.unit.Edits() == u.edits {
-			continue
+	for _, place := range slices.Sorted(maps.Keys(o.editors)) {
+		editor := o.editors[place]
+		if err := editor.Flush(); err != nil {
+			return fmt.Errorf("writing %s: %w", place, err)
 		}
-		if err := u.node.Replace(document.Quote(u.unit.Text())); err != nil {
-			return fmt.Errorf("writing unit %s: %w", u.name, err)
-		}
-		u.flushed(o, u.unit.Edits())
+		o.past += editor.Edits()
 	}
-	if y := o.texts.yaml; y != nil && y.yaml.Edits() != y.edits {
-		if err := y.content.SetText(y.yaml.Text()); err != nil {
-			return fmt.Errorf("writing file %s: %w", KubeletConfigurationPath, err)
-		}
-		y.flushed(o, y.yaml.Edits())
-	}
+	clear(o.editors)
 	return nil
 }
 
@@ -394,8 +346,6 @@ type KubeletTexts struct{ Unit, Configuration []byte }
 type KubeletEdit struct {
 	// unit and data are the unit's content and the file's data as JSON; nil if the text stayed as it was.
 	unit, data []byte
-	// service is that of the unit, or nil if it is too large or not valid.
-	service *systemd.Service
 }
 
 // Bytes returns the length of the texts.
@@ -429,13 +379,9 @@ func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	}
 	if !bytes.Equal(unit.Raw(), since.Unit) {
 		edit.unit = bytes.Clone(unit.Raw())
-		edit.keepService(o, unit)
-	}
-	if since.Configuration == nil {
-		return edit, true
 	}
 	inline := o.kubeletInline()
-	if bytes.Equal(inline.Raw(), since.Configuration) {
+	if since.Configuration == nil || !inline.Edited() {
 		return edit, true
 	}
 	data := inline.Get("data")
@@ -453,49 +399,10 @@ func (o *Object) EditKubelet(edit KubeletEdit) error {
 	if edit.unit == nil {
 		return nil
 	}
-	o.service = knownService{edit.unit, edit.service}
 	if err := o.kubeletUnit().Replace(edit.unit); err != nil {
 		return fmt.Errorf("writing unit %s: %w", KubeletUnit, err)
 	}
 	return nil
-}
-
-// keptParts is the number of arguments and of lines that a service in a KubeletEdit has at most, which bounds its
-// memory. A kubelet has about thirty.
-const keptParts = 128
-
-// knownService is the service of a content in JSON, or nil.
-type knownService struct {
-	raw     []byte
-	service *systemd.Service
-}
-
-// KubeletService returns the service that the content of a unit or a file defines. It must not be edited, because
-// objects with the same content share it. It fails if the content is not inline, and as systemd.ParseService does.
-func (o *Object) KubeletService(content *document.Node) (*systemd.Service, error) {
-	if known := o.service; known.service != nil && bytes.Equal(known.raw, content.Raw()) {
-		return known.service, nil
-	}
-	text, ok := ContentText(content)
-	if !ok {
-		return nil, errors.New("the content is not known")
-	}
-	return systemd.ParseService(text)
-}
-
-// keepService sets the service of the unit, unless it is not valid or too large.
-func (e *KubeletEdit) keepService(o *Object, unit *document.Node) {
-	service, err := o.KubeletService(unit)
-	if err != nil {
-		return
-	}
-	o.service = knownService{e.unit, service}
-	if len(service.Command.Tokens) > keptParts {
-		return
-	}
-	if text := service.Unit.Text(); strings.Count(text, "\n")+strings.Count(text, "\r") <= keptParts {
-		e.service = service
-	}
 }
 
 // ContentText returns the content of a unit, a drop-in or a file, or false if it is not inline.

@@ -2,6 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package target defines the objects that Gardener's contract lets a provider mutate, their names in profiles, and the
+// places of containers, metadata and storage in them. It does not know rules and must not read clusters. Start reading
+// at Lookup, Match and Object.
 package target
 
 import (
@@ -58,10 +61,6 @@ const (
 	PodTemplate
 	// Storage is the class and the capacity of an etcd's volumes.
 	Storage
-	// ServiceSpec is the spec of a Service.
-	ServiceSpec
-	// ContainerPolicies is the resource policy of a VerticalPodAutoscaler.
-	ContainerPolicies
 	// CommandLine is a command line of flags: a container's, or the ExecStart of a unit.
 	CommandLine
 	// KubeletConfiguration is the kubelet's configuration file, which an OperatingSystemConfig holds as text.
@@ -70,8 +69,6 @@ const (
 	Units
 	// Files is the list of files of an OperatingSystemConfig.
 	Files
-	// NodeSpec is the rest of an OperatingSystemConfig's spec: the container runtime and the provider's configuration.
-	NodeSpec
 	// ProviderSidecar is the provider's addition to the machine-controller-manager: its container, or the policy for
 	// it.
 	ProviderSidecar

@@ -24,7 +24,7 @@ func TestAudit(t *testing.T) {
 		want   map[string]string
 	}{
 		"records the rules that changed the object": {
-			mutation.Result{Versions: []byte(`"a@12345678,b@12345678"`), Applied: []mutation.Applied{
+			mutation.Result{Versions: "a@12345678,b@12345678", Applied: []mutation.Applied{
 				changed("a", `says "x"`, ""), {Profile: "a", Rule: "same", Outcome: mutation.Unchanged}, changed("b", "each", "1"), changed("b", "each", "2"),
 				{Profile: "b", Rule: "no", Outcome: mutation.Skipped}, changed("b", "last", ""),
 			}},

@@ -5,13 +5,13 @@
 package webhook
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +32,6 @@ type Segment struct {
 	Since time.Time
 }
 
-// SegmentReader returns the accepted segments, the newest first. There is at least one unless there is an
-// error.
-type SegmentReader interface {
-	ReadSegments(context.Context) ([]Segment, error)
-}
-
 // segmentOf derives the segment of a CA from its private key. It is as random as the key, is stored and rotated
 // with it, and does not reveal it.
 func segmentOf(key []byte) string {
@@ -49,7 +43,7 @@ func segmentOf(key []byte) string {
 // Callers decides which clients may request admissions: those with a segment of a CA.
 type Callers struct {
 	// Segments returns the segments of the CAs.
-	Segments SegmentReader
+	Segments func() []Segment
 	// Certificates requires a client certificate, which the TLS server has verified.
 	Certificates bool
 	Metrics      *Metrics
@@ -63,7 +57,7 @@ func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(http.StatusForbidden)
 		return false
 	}
-	if segment, _ := splitPath(r.URL.Path); !c.accepts(r.Context(), segment) {
+	if segment, _ := splitPath(r.URL.Path); !c.accepts(segment) {
 		c.Metrics.unauthorized.WithLabelValues("path").Inc()
 		w.WriteHeader(http.StatusNotFound)
 		return false
@@ -71,14 +65,13 @@ func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// accepts compares segments in constant time. It accepts none if the CAs cannot be read.
-func (c *Callers) accepts(ctx context.Context, segment string) bool {
-	accepted, err := c.Segments.ReadSegments(ctx)
+// accepts compares segments in constant time.
+func (c *Callers) accepts(segment string) bool {
 	equal := 0
-	for _, one := range accepted {
+	for _, one := range c.Segments() {
 		equal |= subtle.ConstantTimeCompare([]byte(one.Value), []byte(segment))
 	}
-	return err == nil && equal == 1
+	return equal == 1
 }
 
 // splitPath removes the segment from the path of a webhook: /webhooks/<segment>/<set>/<provider>. The segment
@@ -146,22 +139,15 @@ func withSegment(path, segment string) string {
 func parseRoute(path string) (Route, bool) {
 	_, path = splitPath(path)
 	rest, ok := strings.CutPrefix(path, PathPrefix)
-	if !ok {
+	set, provider, _ := strings.Cut(rest, "/")
+	switch {
+	case !ok || provider == "" || strings.Contains(provider, "/") || !slices.Contains(target.Sets(), target.Set(set)):
 		return Route{}, false
+	case provider == gardenSegment:
+		return Route{Set: target.Set(set), Garden: true}, true
+	default:
+		return Route{Set: target.Set(set), Provider: provider}, true
 	}
-	set, provider, ok := strings.Cut(rest, "/")
-	if !ok || provider == "" || strings.Contains(provider, "/") {
-		return Route{}, false
-	}
-	for _, known := range target.Sets() {
-		if set == string(known) {
-			if provider == gardenSegment {
-				return Route{Set: known, Garden: true}, true
-			}
-			return Route{Set: known, Provider: provider}, true
-		}
-	}
-	return Route{}, false
 }
 
 // label returns the provider's name in metrics and logs.

@@ -18,36 +18,28 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
-// segments are read as they stand.
-type segments []Segment
-
-func (s *segments) ReadSegments(context.Context) ([]Segment, error) {
-	if len(*s) == 0 {
-		return nil, ErrNoBundle
-	}
-	return *s, nil
-}
-
 // caller decides on callers, with a registrar.
 type caller struct {
 	*Callers
 	*bench
 	registry *prometheus.Registry
-	known    segments
+}
+
+// issue sets the segments of the CAs.
+func (c *caller) issue(known ...Segment) {
+	c.Trust.current.Store(&issued{bundle: c.Trust.bundle(), segments: known})
 }
 
 func newCaller(t *testing.T) *caller {
 	t.Helper()
 	c := &caller{bench: newBench(t), registry: prometheus.NewRegistry()}
-	c.Callers = &Callers{Segments: &c.known, Metrics: NewMetrics(c.registry)}
-	c.Registrar.Segments = &c.known
+	c.Callers = &Callers{Segments: c.Trust.Segments, Metrics: NewMetrics(c.registry)}
 	return c
 }
 
@@ -78,12 +70,12 @@ const (
 func TestCallers(t *testing.T) {
 	c, start := newCaller(t), time.Unix(1e9, 0)
 	paths := []string{plainPath, firstPath, secondPath, "/webhooks//controlplane/openstack", "/webhooks/", "/webhooks/first", "/", "/webhooks/first/a/b/c"}
-	c.known = segments{{"first", start}}
+	c.issue(Segment{"first", start})
 	c.expectAccepted(t, firstPath, paths...)
 	c.reconcile(t)
 	expectRegistered(t, c.bench, firstPath)
 
-	c.known = segments{{"second", start.Add(time.Hour)}, {"first", start}}
+	c.issue(Segment{"second", start.Add(time.Hour)}, Segment{"first", start})
 	c.bench.clock.SetTime(start.Add(time.Hour + settle/2))
 	c.expectAccepted(t, firstPath+" "+secondPath, paths...)
 	c.reconcile(t)
@@ -95,7 +87,7 @@ func TestCallers(t *testing.T) {
 	c.expectAccepted(t, firstPath+" "+secondPath, paths...)
 
 	// The Secrets of both are lost, and a new one is created.
-	c.known = segments{{"third", start.Add(2 * time.Hour)}}
+	c.issue(Segment{"third", start.Add(2 * time.Hour)})
 	c.bench.clock.SetTime(start.Add(2 * time.Hour))
 	c.expectAccepted(t, "", paths...)
 	c.reconcile(t)
@@ -104,7 +96,7 @@ func TestCallers(t *testing.T) {
 	if got := metrics.Count(t, c.registry, "graft_unauthorized_reviews_total", map[string]string{"missing": "path"}); got == 0 {
 		t.Error("the rejected request was not counted")
 	}
-	c.known = nil
+	c.issue()
 	c.expectAccepted(t, "", "/webhooks/third/controlplane/openstack")
 }
 
@@ -121,7 +113,7 @@ func expectRegistered(t *testing.T, b *bench, path string) {
 // TestCallersCertificate checks that a configured client CA requires a certificate in addition to the segment.
 func TestCallersCertificate(t *testing.T) {
 	c := newCaller(t)
-	c.known = segments{{"first", time.Unix(0, 0)}}
+	c.issue(Segment{"first", time.Unix(0, 0)})
 	c.Certificates = true
 	verified := &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{}}}}
 	for name, test := range map[string]struct {
@@ -148,7 +140,7 @@ func TestCallersCertificate(t *testing.T) {
 // TestUnauthorized checks that a caller without the segment causes neither an admission nor a log entry.
 func TestUnauthorized(t *testing.T) {
 	c := newCaller(t)
-	c.known = segments{{"first", time.Unix(0, 0)}}
+	c.issue(Segment{"first", time.Unix(0, 0)})
 	asked := 0
 	f := serve(t, engine(func(context.Context, mutation.Request) (*mutation.Result, error) {
 		asked++
@@ -183,31 +175,6 @@ func TestSegmentOf(t *testing.T) {
 	one, other := segmentOf([]byte("key")), segmentOf([]byte("another"))
 	if one == other || one != segmentOf([]byte("key")) || len(one) != 32 || strings.Trim(one, "0123456789abcdef") != "" {
 		t.Errorf("the segments are %q and %q", one, other)
-	}
-}
-
-// staticSegment is a segment that never changes.
-type staticSegment string
-
-func (s staticSegment) ReadSegments(context.Context) ([]Segment, error) {
-	return []Segment{{Value: string(s)}}, nil
-}
-
-// TestReadSegments reads one segment for each kept CA, the newest first.
-func TestReadSegments(t *testing.T) {
-	authority := func(name, key string, minute int) *corev1.Secret {
-		secret := bundleSecret(name, "own", "", minute, "")
-		secret.Labels["name"] = "ca-provider-graft-webhook"
-		secret.Data = map[string][]byte{"ca.key": []byte(key)}
-		return secret
-	}
-	c := fake.NewClientBuilder().WithObjects(authority("a", "old", 1), authority("b", "new", 2), bundleSecret("c", "own", "ca-provider-graft-webhook", 3, "x")).Build()
-	got, err := secretBundle{c, c, Certificates{Component: "provider-graft", Namespace: "own"}}.ReadSegments(t.Context())
-	if err != nil || len(got) != 2 || got[0].Value != segmentOf([]byte("new")) || got[1].Value != segmentOf([]byte("old")) || !got[0].Since.After(got[1].Since) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if _, err := (secretBundle{c, c, Certificates{Component: "provider-graft", Namespace: "other"}}).ReadSegments(t.Context()); err == nil {
-		t.Error("no error without a CA, want one")
 	}
 }
 
@@ -260,7 +227,7 @@ func TestInstallations(t *testing.T) {
 			if err := b.Installations.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if got := b.Installations.Yields(route); got != test.want || b.Installations.Any(b.registrations) != test.want || b.Installations.Yields(beside) {
+			if got := b.Installations.Yields(route); got != test.want || b.Installations.Yields(beside) {
 				t.Errorf("it yields: %v, want %v", got, test.want)
 			}
 			// The other announces that it goes.

@@ -42,6 +42,6 @@ func TestRegistrationCoversNewProfiles(t *testing.T) {
 	b.registrations[0].Forms = forms(t, "kube-apiserver", "kube-scheduler")
 	expect(t, onOpenstack, true, "require: "+openstackName)
 	b.reconcile(t)
-	b.bundle = staticBundle("NEW")
+	b.issue("NEW")
 	expect(t, onOpenstack, true, "")
 }

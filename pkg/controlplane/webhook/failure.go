@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
@@ -33,27 +35,19 @@ const (
 	Cancelled mutation.Reason = "Cancelled"
 )
 
-// refusal is a request that is not a valid review. It is answered with an HTTP status instead of a response.
-type refusal struct {
-	reason  mutation.Reason
-	status  int
-	message string
-}
-
-// Error implements error.
-func (r *refusal) Error() string { return r.message }
-
-func refuse(reason mutation.Reason, status int, format string, arguments ...any) *refusal {
-	return &refusal{reason: reason, status: status, message: fmt.Sprintf(format, arguments...)}
-}
-
-// rejection is the reason of a denied admission.
+// rejection is the reason of a denied admission, or of a request that is not a valid review and is answered with an HTTP
+// status instead of a response.
 type rejection struct {
 	reason  mutation.Reason
 	code    int32
 	message string
 	// cause is logged, but not returned.
 	cause error
+}
+
+// refuse returns the rejection of a request that is not a valid review.
+func refuse(reason mutation.Reason, code int32, format string, arguments ...any) *rejection {
+	return &rejection{reason: reason, code: code, message: fmt.Sprintf(format, arguments...)}
 }
 
 // denialOf converts an error of the engine. An expired deadline takes precedence, because it interrupts reads
@@ -79,16 +73,5 @@ func denialOf(ctx context.Context, err error) *rejection {
 
 // statusReason returns the reason of an HTTP code.
 func statusReason(code int32) metav1.StatusReason {
-	switch code {
-	case http.StatusForbidden:
-		return metav1.StatusReasonForbidden
-	case http.StatusUnprocessableEntity:
-		return metav1.StatusReasonInvalid
-	case http.StatusServiceUnavailable:
-		return metav1.StatusReasonServiceUnavailable
-	case http.StatusGatewayTimeout:
-		return metav1.StatusReasonTimeout
-	default:
-		return metav1.StatusReasonInternalError
-	}
+	return apierrors.NewGenericServerResponse(int(code), "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
 }

@@ -58,7 +58,7 @@ func TestFutureCertificatesAreDeleted(t *testing.T) {
 				ofTime("garden", "of-others", map[string]string{"managed-by": "secrets-manager"}, at(time.Hour)),
 				ofTime("elsewhere", "future", ours, at(time.Hour)),
 			).WithInterceptorFuncs(interceptor.Funcs{Create: tellTime(now.Add(c.server), c.asked)}).Build()
-			if err := certificates.dropFuture(t.Context(), cluster, cluster, now); !errors.Is(err, c.err) {
+			if err := certificates.dropFuture(t.Context(), cluster, now); !errors.Is(err, c.err) {
 				t.Fatal(err)
 			}
 			slices.Sort(c.left)
@@ -106,7 +106,7 @@ func TestDropFutureOnly(t *testing.T) {
 					return tell(ctx, c, asked, options...)
 				},
 			})
-			if err := certificates.dropFuture(t.Context(), slow, slow, now); err != nil {
+			if err := certificates.dropFuture(t.Context(), slow, now); err != nil {
 				t.Fatal(err)
 			}
 			var want []string

@@ -2,6 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package webhook is the HTTP interface of the control-plane extension: it decodes and answers
+// AdmissionReviews, registers the webhooks that the loaded profiles need, maintains the certificates, and
+// reloads changed profiles.
+//
+// It makes no decisions about objects; pkg/controlplane/mutation does. It must not log or return content of
+// objects. Only this package may import Gardener's extensions/pkg/webhook. Start reading at Handler for an
+// admission, at Store for the active profiles, at Registrar for the registration and at AddCertificates for the
+// certificates.
 package webhook
 
 import (
@@ -15,10 +23,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -45,8 +49,6 @@ type Handler struct {
 	OptOuts *OptOuts
 	// Metrics counts admissions.
 	Metrics *Metrics
-	// Tracer creates a span for each review. It may be nil.
-	Tracer trace.Tracer
 	// Log receives one line for each failure.
 	Log logr.Logger
 	// MaxReviewBytes is the maximum size of a body.
@@ -65,22 +67,13 @@ type exchange struct {
 	review   *review
 	started  time.Time
 	body     []byte
-
-	// The attributes of the span: names of the program and of profiles, but no content of objects. The span is nil
-	// without tracing.
-	span           trace.Span
-	target, result string
-	reason         mutation.Reason
-	rules          int
+	// target is the target of a denied object, if the engine knows it.
+	target string
 }
 
 // ServeHTTP answers one review.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{provider: "unknown", started: time.Now()}
-	if h.Tracer != nil {
-		r = h.begin(x, r)
-		defer x.end() // also after a panic was answered
-	}
 	defer h.recover(w, x)
 	var ok bool
 	if x.route, ok = parseRoute(r.URL.Path); !ok {
@@ -92,12 +85,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, end := context.WithDeadline(r.Context(), x.started.Add(timeout(r, h.Timeout)))
 	defer end()
-	err := h.read(ctx, w, r, x)
-	if err == nil {
-		x.review, err = parseReview(x.body, x.route)
+	refused := h.read(ctx, w, r, x)
+	if refused == nil {
+		x.review, refused = parseReview(x.body, x.route)
 	}
-	if err != nil {
-		h.refused(w, x, err)
+	if refused != nil {
+		h.refused(w, x, refused)
 		return
 	}
 	x.review.respond(w, h.answer(ctx, x))
@@ -114,8 +107,8 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
-// read reads the body. Its errors are *refusals.
-func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) error {
+// read reads the body. It returns a rejection if it cannot.
+func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) *rejection {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "send an %s with POST", reviewKind)
@@ -144,7 +137,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-func (h *Handler) tooLarge() *refusal {
+func (h *Handler) tooLarge() *rejection {
 	return refuse(ReviewTooLarge, http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", h.MaxReviewBytes)
 }
 
@@ -213,12 +206,10 @@ func subjectOf(r mutation.Request) string {
 	return ""
 }
 
-func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {
-	r := &refusal{reason: ReviewUnreadable, status: http.StatusBadRequest, message: "the review could not be read"}
-	errors.As(err, &r)
+func (h *Handler) refused(w http.ResponseWriter, x *exchange, r *rejection) {
 	h.Metrics.failure(x, r.reason)
-	h.Log.Error(nil, "Refused a request", "set", x.route.Set, "provider", x.route.label(), "reason", r.reason, "status", r.status, "message", r.message)
-	http.Error(w, r.message, r.status)
+	h.Log.Error(nil, "Refused a request", "set", x.route.Set, "provider", x.route.label(), "reason", r.reason, "status", r.code, "message", r.message)
+	http.Error(w, r.message, int(r.code))
 }
 
 // recover responds to a request after a panic.
@@ -238,25 +229,4 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		return
 	}
 	x.review.respond(w, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
-}
-
-// begin starts the span of a review as a child of the API server's span in the request's headers (W3C Trace
-// Context).
-func (h *Handler) begin(x *exchange, r *http.Request) *http.Request {
-	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, x.span = h.Tracer.Start(ctx, "admission", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.started))
-	return r.WithContext(ctx)
-}
-
-// end sets the result of the review and ends its span.
-func (x *exchange) end() {
-	x.span.SetAttributes(
-		attribute.String("graft.set", string(x.route.Set)), attribute.String("graft.provider", x.provider),
-		attribute.String("graft.target", x.target), attribute.String("graft.result", x.result), attribute.Int("graft.rules", x.rules),
-	)
-	if x.reason != "" {
-		x.span.SetAttributes(attribute.String("graft.reason", string(x.reason)))
-		x.span.SetStatus(codes.Error, string(x.reason))
-	}
-	x.span.End()
 }

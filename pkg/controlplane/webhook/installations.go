@@ -42,10 +42,9 @@ const (
 type Installations struct {
 	// Reader reads registrations and the metadata of namespaces.
 	Reader client.Reader
-	// Endpoint and Namespace belong to this installation. Without a namespace, it ignores other installations.
-	Endpoint  Endpoint
-	Namespace string
-	Clock     clock.PassiveClock
+	// Endpoint is that of this installation.
+	Endpoint Endpoint
+	Clock    clock.PassiveClock
 
 	mutex  sync.Mutex
 	since  map[string]time.Time
@@ -54,10 +53,7 @@ type Installations struct {
 
 // Refresh reads the webhooks that newer installations serve. After an error, the previous result stays valid.
 func (i *Installations) Refresh(ctx context.Context) error {
-	if i.Namespace == "" {
-		return nil
-	}
-	own, err := liveNamespace(ctx, i.Reader, i.Namespace)
+	own, err := liveNamespace(ctx, i.Reader, i.Endpoint.Namespace)
 	if err != nil || own == nil {
 		return err
 	}
@@ -105,11 +101,6 @@ func (i *Installations) Yields(r Route) bool {
 		(*yields)[webhookName(mutation.Registration{Set: r.Set, Provider: r.Provider, Garden: r.Garden})]
 }
 
-// Any reports whether another installation changes the objects of any of the registrations.
-func (i *Installations) Any(registrations []mutation.Registration) bool {
-	return slices.ContainsFunc(registrations, func(r mutation.Registration) bool { return i.Yields(RouteOf(r)) })
-}
-
 // others returns the registrations of the other installations by namespace, without namespaces that are missing or
 // being deleted.
 func (i *Installations) others(
@@ -122,7 +113,7 @@ func (i *Installations) others(
 	others := map[*metav1.PartialObjectMetadata]*admissionregistrationv1.MutatingWebhookConfiguration{}
 	for at := range list.Items {
 		name := list.Items[at].Labels[NamespaceLabel]
-		if name == "" || name == i.Namespace {
+		if name == "" || name == i.Endpoint.Namespace {
 			continue
 		}
 		namespace, err := liveNamespace(ctx, from, name)

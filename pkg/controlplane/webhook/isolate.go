@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,52 +54,42 @@ func (u *unit) best() *version {
 	return nil
 }
 
-// established reports whether the newest version is also the one that was active last.
-func (u *unit) established() bool { return u.good == u.newest }
-
-// Unreadable has the errors of paths that cannot be read. A reader returns it together with the files of the
-// other paths.
-type Unreadable map[string]error
-
-// Error returns one line for each path.
-func (u Unreadable) Error() string {
-	lines := make([]string, 0, len(u))
-	for _, path := range slices.Sorted(maps.Keys(u)) {
-		lines = append(lines, u[path].Error())
-	}
-	return strings.Join(lines, "\n")
-}
-
-// units pairs the existing files with the versions that were active last. For an unreadable path, it keeps the
-// previous files at and below it.
+// units pairs the existing files with the versions that were active last. For an unreadable folder, it keeps the files
+// that were in it.
 func (s *Store) units(files []source.File) []*unit {
 	var units []*unit
 	for _, file := range files {
-		u := &unit{source: file.Name, newest: &version{file: file, parameters: s.parametersOf(file)}}
-		if good, ok := s.good[file.Name]; ok {
-			u.good = &version{file: good.file, parameters: good.parameters}
-			if good.digest() == u.newest.digest() {
-				u.good = u.newest
+		if file.Problem != "" {
+			if kept := s.unitsIn(file); len(kept) > 0 {
+				units = append(units, kept...)
+				continue
 			}
 		}
-		units = append(units, u)
+		units = append(units, s.unit(file))
 	}
-	for _, path := range slices.Sorted(maps.Keys(s.unreadable)) {
-		before := len(units)
-		for _, name := range slices.Sorted(maps.Keys(s.good)) {
-			if name == path || strings.HasPrefix(name, strings.TrimSuffix(path, "/")+"/") {
-				good := s.good[name]
-				units = append(units, &unit{
-					source: name, newest: &version{file: source.File{Name: name}, err: s.unreadable[path]},
-					good: &version{file: good.file, parameters: good.parameters},
-				})
-			}
-		}
-		if len(units) == before {
-			units = append(units, &unit{source: path, newest: &version{file: source.File{Name: path}, err: s.unreadable[path]}})
+	return units
+}
+
+// unitsIn returns the units of the files that were in an unreadable folder.
+func (s *Store) unitsIn(folder source.File) []*unit {
+	var units []*unit
+	for _, name := range slices.Sorted(maps.Keys(s.good)) {
+		if strings.HasPrefix(name, strings.TrimSuffix(folder.Name, "/")+"/") {
+			units = append(units, s.unit(source.File{Name: name, Problem: folder.Problem}))
 		}
 	}
 	return units
+}
+
+func (s *Store) unit(file source.File) *unit {
+	u := &unit{source: file.Name, newest: &version{file: file, parameters: s.parametersOf(file)}}
+	if good, ok := s.good[file.Name]; ok {
+		u.good = &version{file: good.file, parameters: good.parameters}
+		if good.digest() == u.newest.digest() {
+			u.good = u.newest
+		}
+	}
+	return u
 }
 
 // parametersOf returns the parameters of the profiles in a file.
@@ -150,9 +139,9 @@ func (s *Store) choose(ctx context.Context, files []source.File) (selection, err
 			return selection{units, next}, nil
 		}
 		if s.waiting == nil {
-			s.waiting = &waiting{map[mutation.Permission]string{}, time.Now().Add(permissionInterval)}
+			s.waiting = &waiting{next: time.Now().Add(permissionInterval)}
 		}
-		maps.Copy(s.waiting.reads, reads)
+		s.waiting.reads = append(s.waiting.reads, reads...)
 		for _, u := range units {
 			if own := findingsIn(refused, u.source); u.served != nil && len(own) > 0 {
 				u.served.err = own
@@ -189,19 +178,10 @@ func (s *Store) compose(units []*unit) (built, error) {
 }
 
 func (s *Store) serveBest(units []*unit) (built, error) {
-	var versions []*version
 	for _, u := range units {
-		if v := u.best(); v != nil {
-			versions = append(versions, v)
-		}
+		u.served = u.best()
 	}
-	next, err := s.join(versions)
-	if err == nil {
-		for _, u := range units {
-			u.served = u.best()
-		}
-	}
-	return next, err
+	return s.join(served(units))
 }
 
 // merge selects among versions that are valid alone but conflict. Versions that were active last stay, first
@@ -215,38 +195,32 @@ func (s *Store) merge(units []*unit) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	add := func(u *unit, v *version) error {
-		before := u.served
-		u.served = v
-		joined, err := s.join(served(units))
-		if err != nil {
-			u.served = before
-			return err
+	established := func(u *unit) *version {
+		if u.good == u.newest {
+			return u.good
 		}
-		next = joined
 		return nil
 	}
-	ordered := slices.SortedStableFunc(slices.Values(units), func(a, b *unit) int {
-		rank := map[bool]int{true: 0, false: 1}
-		return cmp.Compare(rank[a.established()], rank[b.established()])
-	})
-	for _, u := range ordered {
-		if u.good != nil && u.good.err == nil {
-			u.good.err = add(u, u.good)
-		}
-	}
-	conflicts := map[*unit]error{}
-	for range 2 { // twice, because another unit may have released a name in the first pass
-		for _, u := range ordered {
-			if u.newest.err == nil && u.served != u.newest {
-				conflicts[u] = add(u, u.newest)
+	good, newest := func(u *unit) *version { return u.good }, func(u *unit) *version { return u.newest }
+	conflicts := map[*version]error{}
+	// The newest twice, because another unit may have released a name in the first pass.
+	for _, candidate := range []func(*unit) *version{established, good, newest, newest} {
+		for _, u := range units {
+			v, before := candidate(u), u.served
+			if v == nil || v.err != nil || v == before {
+				continue
+			}
+			u.served = v
+			joined, err := s.join(served(units))
+			if conflicts[v] = err; err == nil {
+				next = joined
+			} else {
+				u.served = before
 			}
 		}
 	}
-	for _, u := range units {
-		if u.served != u.newest && u.newest.err == nil {
-			u.newest.err = conflicts[u]
-		}
+	for v, err := range conflicts {
+		v.err = err
 	}
 	return next, nil
 }
@@ -388,7 +362,7 @@ func (s *Status) findings() string {
 	return strings.Join(lines, "; ")
 }
 
-// problems joins the errors of the newest versions, as source.Findings if all are findings.
+// problems joins the errors of the newest versions, each once.
 func problems(statuses []Status) error {
 	var findings source.Findings
 	var others []error
@@ -406,12 +380,5 @@ func problems(statuses []Status) error {
 			others = append(others, err)
 		}
 	}
-	switch {
-	case len(others) == 0:
-		return findings.Err()
-	case len(others) == 1 && len(findings) == 0:
-		return others[0]
-	default:
-		return errors.Join(append(others, findings.Err())...)
-	}
+	return errors.Join(append(others, findings.Err())...)
 }

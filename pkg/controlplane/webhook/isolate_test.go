@@ -166,8 +166,8 @@ func TestUnreadablePathKeepsActiveProfiles(t *testing.T) {
 	if err := store.Load(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
-	gone := Unreadable{"/x": errors.New("reading /x: it is gone")}
-	if err := store.Load(t.Context(), &reader{files: all.files[1:], err: gone}); err == nil || err.Error() != "reading /x: it is gone" {
+	gone := source.File{Name: "/x", Problem: "it is gone"}
+	if err := store.Load(t.Context(), &reader{files: append(all.files[1:], gone)}); err == nil || err.Error() != "/x/a: it is gone" {
 		t.Errorf("the error is %v", err)
 	}
 	if diff := cmp.Diff("/y/b valid, /x/a last-good", states(store)); diff != "" {

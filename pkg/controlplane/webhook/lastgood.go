@@ -14,16 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -83,12 +80,6 @@ func (l *LastGood) Restore(ctx context.Context) error {
 		good[name] = v
 	}
 	l.Store.restore(good)
-	return nil
-}
-
-// Start stores versions until the context ends. It runs in the leader. It never fails.
-func (l *LastGood) Start(ctx context.Context) error {
-	l.Store.follow(ctx, "Storing the last valid versions of profiles failed; retrying", l.Sync)
 	return nil
 }
 
@@ -157,9 +148,6 @@ func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.Conf
 	record.Labels = map[string]string{LastGoodLabel: "true"}
 	record.Annotations = map[string]string{SourceAnnotation: status.Source, DigestAnnotation: digest}
 	record.BinaryData = map[string][]byte{versionKey: data}
-	if record.OwnerReferences, err = l.owners(ctx, status.Source); err != nil {
-		return err
-	}
 	if current == nil {
 		err = l.Client.Create(ctx, record)
 	} else {
@@ -169,31 +157,6 @@ func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.Conf
 		return fmt.Errorf("keeping the last valid version of %s: %w", status.Source, err)
 	}
 	return nil
-}
-
-// owners returns the ConfigMap of a source as owner, so that Kubernetes deletes the version with it even if no
-// replica runs. It returns none for a file.
-func (l *LastGood) owners(ctx context.Context, source string) ([]metav1.OwnerReference, error) {
-	key, ok := configMapOf(source)
-	if !ok {
-		return nil, nil
-	}
-	owner := &corev1.ConfigMap{}
-	if err := l.Client.Get(ctx, key, owner); apierrors.IsNotFound(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("reading the ConfigMap of a profile: %w", err)
-	}
-	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}, nil
-}
-
-// configMapOf returns the ConfigMap of a source, or false for a file.
-func configMapOf(source string) (client.ObjectKey, bool) {
-	parts := strings.Split(source, "/")
-	if len(parts) != 4 || parts[0] != folder.ConfigMapPrefix {
-		return client.ObjectKey{}, false
-	}
-	return client.ObjectKey{Namespace: parts[1], Name: parts[2]}, true
 }
 
 // pack compresses a version.

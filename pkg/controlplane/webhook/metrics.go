@@ -5,14 +5,11 @@
 package webhook
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
@@ -29,9 +26,8 @@ type Metrics struct {
 	info       *prometheus.GaugeVec
 	states     *prometheus.GaugeVec
 	reloads    watch.Metrics
-	// unauthorized counts rejected clients. refused is 1 if the registration belongs to another installation.
+	// unauthorized counts rejected clients.
 	unauthorized *prometheus.CounterVec
-	refused      prometheus.Gauge
 }
 
 // NewMetrics creates and registers the metrics.
@@ -88,10 +84,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_unauthorized_reviews_total",
 			Help: "Requests without credentials of the API server, by the missing one: the secret segment of the path, or a client certificate.",
 		}, []string{"missing"}),
-		refused: create.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_registration_refused",
-			Help: "1 while the registration belongs to another installation; Graft does not overwrite it.",
-		}),
 	}
 	// These counters exist before the first count.
 	m.unauthorized.WithLabelValues("path")
@@ -111,22 +103,17 @@ func (m *Metrics) admission(x *exchange, target, result string) {
 	if target == "" {
 		target = "none"
 	}
-	x.target, x.result = target, result
 	m.admissions.WithLabelValues(string(x.route.Set), x.provider, target, result).Inc()
 	m.duration.WithLabelValues(string(x.route.Set), x.provider).Observe(time.Since(x.started).Seconds())
 }
 
 func (m *Metrics) failure(x *exchange, reason mutation.Reason) {
-	x.reason = reason
 	m.failures.WithLabelValues(string(x.route.Set), x.provider, string(reason)).Inc()
 }
 
-// rules counts the rules that changed the object for the span, and the results of all rules.
+// rules counts the results of the rules.
 func (m *Metrics) rules(x *exchange, result *mutation.Result) {
 	for _, applied := range result.Applied {
-		if applied.Outcome == mutation.Changed {
-			x.rules++
-		}
 		m.applied.WithLabelValues(string(x.route.Set), result.Target, applied.Profile, applied.Rule, counted(applied)).Inc()
 	}
 }
@@ -155,51 +142,4 @@ func (m *Metrics) profiles(statuses []Status) {
 	for i := range statuses {
 		m.states.WithLabelValues(statuses[i].name(), statuses[i].Source, string(statuses[i].State)).Set(1)
 	}
-}
-
-// Source is the source of facts of a cluster.
-type Source interface {
-	facts.Source
-	facts.Refresher
-}
-
-// CountedSource counts the lookups of a source by result.
-type CountedSource struct {
-	Source
-	found, absent, failed prometheus.Counter
-	duration              prometheus.Observer
-}
-
-// NewCountedSource creates and registers the metrics of lookups.
-func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
-	create := promauto.With(registry)
-	results := create.NewCounterVec(prometheus.CounterOpts{
-		Name: "graft_lookups_total",
-		Help: "Lookups of profiles by result: found, absent (no such object or key) or failed.",
-	}, []string{"result"})
-	duration := create.NewHistogram(prometheus.HistogramOpts{
-		Name:    "graft_lookup_duration_seconds",
-		Help:    "Duration of lookups: microseconds from the watch cache, milliseconds from the API server.",
-		Buckets: []float64{.00001, .0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-	})
-	return &CountedSource{
-		Source: s, duration: duration,
-		found: results.WithLabelValues("found"), absent: results.WithLabelValues("absent"), failed: results.WithLabelValues("failed"),
-	}
-}
-
-// Lookup implements facts.Source.
-func (s *CountedSource) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
-	started := time.Now()
-	found, err := s.Source.Lookup(ctx, namespace, l)
-	s.duration.Observe(time.Since(started).Seconds())
-	switch {
-	case err == nil && found != nil:
-		s.found.Inc()
-	case err == nil, errors.Is(err, facts.ErrNotFound):
-		s.absent.Inc()
-	default:
-		s.failed.Inc()
-	}
-	return found, err
 }

@@ -7,6 +7,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,9 @@ func (o *OptOuts) Contains(ctx context.Context, name string) bool {
 	err := o.Reader.Get(ctx, client.ObjectKey{Name: name}, namespace, &client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)})
 	return err == nil && optedOut(namespace) != ""
 }
+
+// cacheTimeout limits reads from caches for metrics.
+const cacheTimeout = 2 * time.Second
 
 // Count returns the number of namespaces that are opted out.
 func (o *OptOuts) Count() float64 {

@@ -7,7 +7,7 @@ package webhook
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,7 +20,7 @@ import (
 
 // Authorizer reports whether the program has a permission. An error means that the API server could not be asked.
 type Authorizer interface {
-	May(context.Context, mutation.Ask, mutation.Permission) (bool, error)
+	May(context.Context, mutation.Permission) (bool, error)
 }
 
 // AccessReviews checks permissions with SelfSubjectAccessReviews. All authenticated users may create them (Kubernetes'
@@ -30,14 +30,14 @@ type AccessReviews struct {
 }
 
 // May implements Authorizer. It fails if the API server does not answer the review.
-func (a AccessReviews) May(ctx context.Context, ask mutation.Ask, r mutation.Permission) (bool, error) {
+func (a AccessReviews) May(ctx context.Context, r mutation.Permission) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: ask.Verb, Group: r.Group, Resource: r.Resource, Namespace: ask.Namespace, Name: r.Name,
+			Verb: "get", Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name,
 		},
 	}}
 	if err := a.Client.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("asking for the permission to %s %s: %w", ask.Verb, r.Resource, err)
+		return false, fmt.Errorf("asking for the permission to get %s: %w", r.Resource, err)
 	}
 	return review.Status.Allowed, nil
 }
@@ -49,13 +49,13 @@ const (
 	permissionInterval = 5 * time.Second
 )
 
-// waiting has the reads that lack permissions, with the missing verbs, and the time of the next check.
+// waiting has the reads that lack permissions, and the time of the next check.
 type waiting struct {
-	reads map[mutation.Permission]string
+	reads []mutation.Permission
 	next  time.Time
 }
 
-// changed repeats the check when it is due, and reports whether the answer changed.
+// changed repeats the check when it is due, and reports whether one of the reads is permitted now.
 func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
 	if w == nil || time.Now().Before(w.next) {
 		return false
@@ -63,61 +63,44 @@ func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
 	w.next = time.Now().Add(permissionInterval)
 	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
 	defer cancel()
-	for read, before := range w.reads {
-		if verbs, err := refused(ctx, authorizer, read); err == nil && strings.Join(verbs, ", ") != before {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.reads, func(read mutation.Permission) bool {
+		permitted, err := authorizer.May(ctx, read)
+		return err == nil && permitted
+	})
 }
 
-// permit returns findings for the reads that the program may not make, and the missing verbs. If the API server
-// does not answer, it returns none: lookups would fail too and report the reason.
-func permit(ctx context.Context, authorizer Authorizer, log logr.Logger, p Program) (source.Findings, map[mutation.Permission]string) {
+// permit returns the reads that the program may not make, with a finding for each. If the API server does not answer, it
+// omits them: lookups would fail too and report the reason.
+func permit(ctx context.Context, authorizer Authorizer, log logr.Logger, p Program) (source.Findings, []mutation.Permission) {
 	if authorizer == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
 	defer cancel()
 	var findings source.Findings
-	reads := map[mutation.Permission]string{}
+	var reads []mutation.Permission
 	for _, read := range p.Permissions() {
-		refused, err := refused(ctx, authorizer, read)
+		permitted, err := authorizer.May(ctx, read)
 		switch {
 		case err != nil:
 			log.Error(err, "Checking the permissions for the lookups of the profiles failed")
 			return findings, reads
-		case refused == nil:
+		case permitted:
 		case read.Name == "":
 			log.Info("A lookup computes the name of its object; each name must be permitted", "profile", read.Profile, "lookup", read.Lookup,
 				"group", read.Group, "resource", read.Resource)
 		default:
-			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read, refused)})
-			reads[read] = strings.Join(refused, ", ")
+			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read)})
+			reads = append(reads, read)
 		}
 	}
 	return findings, reads
 }
 
-// refused returns the verbs that are not allowed.
-func refused(ctx context.Context, authorizer Authorizer, read mutation.Permission) ([]string, error) {
-	var verbs []string
-	for _, ask := range read.Asks() {
-		allowed, err := authorizer.May(ctx, ask, read)
-		if err != nil {
-			return nil, err
-		}
-		if !allowed {
-			verbs = append(verbs, ask.Verb)
-		}
-	}
-	return verbs, nil
-}
-
 // missingRule describes the missing role for a read, and the chart value that adds it.
-func missingRule(r mutation.Permission, refused []string) string {
+func missingRule(r mutation.Permission) string {
 	where := "a ClusterRole"
-	if r.Namespace != "" && !r.Everywhere {
+	if r.Namespace != "" {
 		where = fmt.Sprintf("a ClusterRole, or a Role in the namespace %s,", r.Namespace)
 	}
 	value := fmt.Sprintf("lookups.objects: [{group: %q, resource: %s, names: [%s]}]", r.Group, r.Resource, r.Name)
@@ -127,6 +110,6 @@ func missingRule(r mutation.Permission, refused []string) string {
 	case r.Group == "" && r.Resource == "configmaps":
 		value = fmt.Sprintf("lookups.configMaps: [%s]", r.Name)
 	}
-	return fmt.Sprintf("the profile %s has no permission to %s this: add %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get, list, watch]}; "+
-		"the chart adds it for the value %s", r.Profile, strings.Join(refused, ", "), where, r.Group, r.Resource, r.Name, value)
+	return fmt.Sprintf("the profile %s has no permission to get this: add %s with {apiGroups: [%q], resources: [%s], resourceNames: [%s], verbs: [get]}; "+
+		"the chart adds it for the value %s", r.Profile, where, r.Group, r.Resource, r.Name, value)
 }

@@ -6,11 +6,14 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
@@ -28,22 +31,21 @@ type ProfileReader interface {
 // Paths reads the files and folders of profiles at these paths, as folder.Read does.
 type Paths []string
 
-// Read reads all files. If a path cannot be read, it returns the remaining files with Unreadable.
+// Read reads all files. It never fails: a path that cannot be read is a file with a Problem.
 func (p Paths) Read(context.Context) ([]source.File, error) {
 	files, err := folder.Read(p...)
 	if err == nil {
 		return files, nil
 	}
-	unreadable := Unreadable{}
 	files = nil
 	for _, path := range p {
 		found, err := folder.Read(path)
 		if err != nil {
-			unreadable[path] = err
+			found = []source.File{{Name: path, Problem: err.Error()}}
 		}
 		files = append(files, found...)
 	}
-	return files, unreadable
+	return files, nil
 }
 
 // Ignored returns the ignored files, which contain no profiles.
@@ -57,15 +59,27 @@ func (p Paths) Ignored() []string {
 
 // ConfigMaps reads the profiles in the labelled ConfigMaps of a namespace, as folder.FromConfigMap does.
 type ConfigMaps struct {
-	Reader    client.Reader
-	Namespace string
+	// Reader is a cache, and Direct reads from the API server before the cache is started.
+	Reader, Direct client.Reader
+	Namespace      string
 }
 
+// listTimeout limits the listing of ConfigMaps. The cache waits while the program may not list or watch them, and
+// profiles in files are not reloaded in this time.
+const listTimeout = 10 * time.Second
+
 // Read lists the ConfigMaps. Findings name their files configmap/<namespace>/<name>/<key>. It fails if they cannot be
-// listed.
+// listed in time.
 func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
 	list := &corev1.ConfigMapList{}
-	if err := c.Reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{ProfileLabel: "true"}); err != nil {
+	options := []client.ListOption{client.InNamespace(c.Namespace), client.MatchingLabels{ProfileLabel: "true"}}
+	err := c.Reader.List(ctx, list, options...)
+	if _, notStarted := errors.AsType[*cache.ErrCacheNotStarted](err); notStarted {
+		err = c.Direct.List(ctx, list, options...)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("listing ConfigMaps with profiles: %w", err)
 	}
 	var files []source.File

@@ -6,13 +6,18 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -59,8 +64,10 @@ func TestPathsOfKubelet(t *testing.T) {
 		}
 		link("..v2", "..data")
 	}
-	if _, err := (Paths{filepath.Join(folder, "missing.yaml")}).Read(context.Background()); err == nil {
-		t.Error("no error for a missing file, want one")
+	missing := filepath.Join(folder, "missing.yaml")
+	files, err := Paths{missing, folder}.Read(context.Background())
+	if err != nil || len(files) != 2 || files[0].Name != missing || !strings.Contains(files[0].Problem, "no such file") || files[1].Problem != "" {
+		t.Errorf("want a problem of the missing file and the other file, got %+v, %v", files, err)
 	}
 }
 
@@ -86,6 +93,25 @@ func TestConfigMaps(t *testing.T) {
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// waitingReader is a cache that waits for permission to list and watch.
+type waitingReader struct{ client.Reader }
+
+func (waitingReader) List(ctx context.Context, _ client.ObjectList, _ ...client.ListOption) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestConfigMapsWithoutPermission checks that a cache that waits does not block the reload of profiles forever.
+func TestConfigMapsWithoutPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := ConfigMaps{Reader: waitingReader{}, Namespace: "own"}.Read(t.Context())
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != listTimeout {
+			t.Errorf("reading ends after %s with %v, want %v after %s", took, err, context.DeadlineExceeded, listTimeout)
+		}
+	})
 }
 
 // TestFilesOfProfileAreAttached checks that files of a profile are read with it, and not as profiles.

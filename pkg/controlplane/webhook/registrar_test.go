@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,16 +27,18 @@ import (
 type bench struct {
 	*Registrar
 	registrations []mutation.Registration
-	bundle        staticBundle
 	writes        int
 	clock         *clocktesting.FakePassiveClock
 }
 
-func (b *bench) ReadBundle(ctx context.Context) ([]byte, error) { return b.bundle.ReadBundle(ctx) }
+// issue sets the CAs to trust.
+func (b *bench) issue(bundle string) {
+	b.Trust.current.Store(&issued{bundle: []byte(bundle), segments: []Segment{{Value: "s3gment"}}})
+}
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
-	b := &bench{bundle: staticBundle("PEM"), clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))}
+	b := &bench{clock: clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))}
 	b.registrations = []mutation.Registration{{Set: target.ControlPlane, Provider: "openstack", Forms: forms(t, "kube-apiserver")}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "extension-provider-graft", UID: "u", CreationTimestamp: metav1.NewTime(b.clock.Now())}}
 	c := fake.NewClientBuilder().WithObjects(append(objects, namespace)...).WithInterceptorFuncs(interceptor.Funcs{
@@ -51,11 +52,12 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 		},
 	}).Build()
 	b.Registrar = &Registrar{
-		Client: c, Endpoint: service, Bundle: b, OwnerNamespace: namespace.Name, SyncPeriod: 5 * time.Minute,
+		Client: c, Endpoint: service, Trust: &Trust{}, SyncPeriod: 5 * time.Minute,
 		Registrations: func() []mutation.Registration { return b.registrations },
-		Reader:        c, Segments: staticSegment("s3gment"), Metrics: NewMetrics(prometheus.NewRegistry()), Clock: b.clock,
-		Installations: &Installations{Reader: c, Endpoint: service, Namespace: namespace.Name, Clock: b.clock},
+		Direct:        c, Clock: b.clock,
+		Installations: &Installations{Reader: c, Endpoint: service, Clock: b.clock},
 	}
+	b.issue("PEM")
 	return b
 }
 
@@ -121,29 +123,17 @@ func TestRegistrar(t *testing.T) {
 	b.reconcile(t)
 	b.expect(t, 2, openstackName, "controlplaneexposure.aws.graft.extensions.gardener.cloud")
 
-	b.bundle = staticBundle("NEW PEM")
-	before, err := b.Registered().ReadBundle(ctx)
+	b.issue("NEW PEM")
+	before, err := b.RegisteredBundle(ctx)
 	if b.Check(ctx, true) != nil || err != nil || string(before) != "PEM" {
 		t.Errorf("during a rotation: want a ready registrar and the old bundle, got %q (%v)", before, err)
 	}
 	b.reconcile(t)
-	if after, err := b.Registered().ReadBundle(ctx); err != nil || string(after) != "NEW PEM" {
+	if after, err := b.RegisteredBundle(ctx); err != nil || string(after) != "NEW PEM" {
 		t.Errorf("after a rotation: want the new bundle, got %q (%v)", after, err)
 	}
 	if got := b.read(t).Webhooks[1].ClientConfig.CABundle; string(got) != "NEW PEM" {
 		t.Errorf("the bundle is %s", got)
-	}
-
-	b.bundle = nil
-	b.registrations = b.registrations[:1]
-	if got := b.reconcile(t); got.RequeueAfter != bundleRetry {
-		t.Errorf("without a bundle the next look is in %s", got.RequeueAfter)
-	}
-	if got := b.read(t); len(got.Webhooks) != 2 || string(got.Webhooks[0].ClientConfig.CABundle) != "NEW PEM" {
-		t.Error("an empty bundle replaced the registered one")
-	}
-	if bundle, err := b.Registered().ReadBundle(ctx); err != nil || string(bundle) != "NEW PEM" {
-		t.Errorf("without a bundle, callers trust by %q (%v)", bundle, err)
 	}
 }
 
@@ -184,8 +174,8 @@ func TestRegistrarConflict(t *testing.T) {
 			return nil
 		},
 	})
-	b.Reader = b.Client
-	if got := b.reconcile(t); got.RequeueAfter != bundleRetry {
+	b.Direct = b.Client
+	if got := b.reconcile(t); got.RequeueAfter != conflictRetry {
 		t.Errorf("a conflict is looked at again in %s", got.RequeueAfter)
 	}
 }

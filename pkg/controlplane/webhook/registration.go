@@ -45,8 +45,9 @@ type Endpoint struct {
 	Mode string
 	// URL is host:port in ModeURL.
 	URL string
-	// Namespace and ServicePort identify the Service in ModeService.
-	Namespace   string
+	// Namespace is the program's namespace, which also has the Service in ModeService.
+	Namespace string
+	// ServicePort is the port of the Service in ModeService.
 	ServicePort int32
 	// TimeoutSeconds is the API server's timeout.
 	TimeoutSeconds int32
@@ -64,15 +65,13 @@ func (e Endpoint) Configuration(registrations []mutation.Registration, bundle []
 		ObjectMeta: metav1.ObjectMeta{
 			Name: e.Name,
 			Labels: map[string]string{
-				nameLabel: e.Service,
+				nameLabel:      e.Service,
+				NamespaceLabel: e.Namespace,
 				// gardenlet reports and repairs webhooks that affect shoots; extensions are exempt, as in
 				// Gardener's library (gardener: extensions/pkg/webhook/registration.go, InitialWebhookConfig).
 				v1beta1constants.LabelExcludeWebhookFromRemediation: "true",
 			},
 		},
-	}
-	if e.Namespace != "" {
-		configuration.Labels[NamespaceLabel] = e.Namespace
 	}
 	var serves []string
 	for _, registration := range registrations {

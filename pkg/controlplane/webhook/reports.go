@@ -9,13 +9,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 )
 
 // ConditionAnnotation on the ConfigMap of a profile is a metav1.Condition of type ProfileValid that describes
@@ -32,20 +36,14 @@ type Reports struct {
 	Namespace, Name string
 	Store           *Store
 
-	// conditions has the last condition of each object, to write each Event once.
-	conditions map[client.ObjectKey]string
-}
-
-// Start reports until the context ends. It never fails.
-func (r *Reports) Start(ctx context.Context) error {
-	r.Store.follow(ctx, "Writing the conditions of profiles failed; retrying", r.Report)
-	return nil
+	// reported has the last message for each object, to write each Event once.
+	reported map[client.ObjectKey]string
 }
 
 // Report writes changed states. It fails with the errors of all states that could not be written.
 func (r *Reports) Report(ctx context.Context) error {
-	if r.conditions == nil {
-		r.conditions = map[client.ObjectKey]string{}
+	if r.reported == nil {
+		r.reported = map[client.ObjectKey]string{}
 	}
 	conditions := map[client.ObjectKey]metav1.Condition{}
 	for _, status := range r.Store.Statuses() {
@@ -60,6 +58,15 @@ func (r *Reports) Report(ctx context.Context) error {
 		problems = append(problems, r.report(ctx, key, condition))
 	}
 	return errors.Join(problems...)
+}
+
+// configMapOf returns the ConfigMap of a source, or false for a file.
+func configMapOf(source string) (client.ObjectKey, bool) {
+	parts := strings.Split(source, "/")
+	if len(parts) != 4 || parts[0] != folder.ConfigMapPrefix {
+		return client.ObjectKey{}, false
+	}
+	return client.ObjectKey{Namespace: parts[1], Name: parts[2]}, true
 }
 
 // condition returns the status as a condition.
@@ -93,10 +100,11 @@ func join(a, b metav1.Condition) metav1.Condition {
 	return a
 }
 
+// report writes an Event and the annotation if the condition changed. A profile that stays valid has no Event.
 func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition metav1.Condition) error {
 	object := &corev1.ConfigMap{}
 	reference := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: r.Namespace, Name: r.Name}
-	before := metav1.Condition{Status: metav1.ConditionTrue}
+	before := metav1.Condition{Type: condition.Type}
 	if key.Name != "" {
 		if err := r.Client.Get(ctx, key, object); apierrors.IsNotFound(err) {
 			return nil
@@ -106,22 +114,16 @@ func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition me
 		reference = &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: key.Namespace, Name: key.Name, UID: object.UID}
 		_ = json.Unmarshal([]byte(object.Annotations[ConditionAnnotation]), &before) // an unreadable condition is overwritten
 	}
-	latest := string(condition.Status) + condition.Reason + condition.Message
-	if r.conditions[key] == "" && condition.Status == metav1.ConditionTrue && before.Status == metav1.ConditionTrue {
-		r.conditions[key] = latest // no Event for a profile that stays valid
-	}
-	if r.conditions[key] != latest {
+	stays := r.reported[key] == "" && condition.Status == metav1.ConditionTrue && before.Status != metav1.ConditionFalse
+	if !stays && r.reported[key] != condition.Message {
 		r.emitEvent(reference, condition)
-		r.conditions[key] = latest
 	}
-	if key.Name == "" || before.Status == condition.Status && before.Reason == condition.Reason && before.Message == condition.Message {
+	r.reported[key] = condition.Message
+	conditions := []metav1.Condition{before}
+	if !meta.SetStatusCondition(&conditions, condition) || key.Name == "" {
 		return nil
 	}
-	condition.LastTransitionTime = metav1.Now()
-	if before.Status == condition.Status && !before.LastTransitionTime.IsZero() {
-		condition.LastTransitionTime = before.LastTransitionTime
-	}
-	text, err := json.Marshal(condition)
+	text, err := json.Marshal(meta.FindStatusCondition(conditions, condition.Type))
 	if err != nil {
 		return err
 	}

@@ -5,15 +5,16 @@
 package webhook
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -38,8 +39,8 @@ func (r *review) handled() bool {
 	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
 }
 
-// parseReview scans the body with its objects once. Its errors are *refusals and quote nothing of the body.
-func parseReview(body []byte, route Route) (*review, error) {
+// parseReview scans the body with its objects once. A rejection quotes nothing of the body.
+func parseReview(body []byte, route Route) (*review, *rejection) {
 	d, err := document.Parse(body)
 	if err != nil {
 		return nil, refuse(ReviewUnreadable, http.StatusBadRequest, "the body is not JSON")
@@ -88,24 +89,31 @@ func objectAt(n *document.Node, key string) *document.Node {
 	return nil
 }
 
+// answers are buffers of answers.
+var answers = sync.Pool{New: func() any { return new([]byte) }}
+
 // respond writes an AdmissionReview with a response.
 func (r *review) respond(w http.ResponseWriter, response admissionv1.AdmissionResponse) {
-	response.UID = types.UID(r.uid)
-	// Strings and bytes can always be encoded. After its timeout, the API server reads no answer.
-	_ = json.NewEncoder(answerWriter{w}).Encode(admissionv1.AdmissionReview{
-		TypeMeta: metav1.TypeMeta{Kind: reviewKind, APIVersion: reviewVersion}, Response: &response,
-	})
-}
-
-// answerWriter writes the headers before a complete answer. Without a length, a long answer would be sent in chunks and
-// more packets.
-type answerWriter struct{ http.ResponseWriter }
-
-// Write sends the headers and the answer. It fails if the client is gone.
-func (w answerWriter) Write(answer []byte) (int, error) {
+	buffer := answers.Get().(*[]byte)
+	defer answers.Put(buffer)
+	out := (*buffer)[:0]
+	out = append(out, `{"kind":"`+reviewKind+`","apiVersion":"`+reviewVersion+`","response":{"uid":`...)
+	out = append(out, document.Quote(r.uid)...)
+	out = strconv.AppendBool(append(out, `,"allowed":`...), response.Allowed)
+	if response.Result != nil {
+		status, _ := json.Marshal(response.Result) // strings can always be encoded
+		out = append(append(out, `,"status":`...), status...)
+	}
+	if response.Patch != nil {
+		annotations, _ := json.Marshal(response.AuditAnnotations)
+		out = base64.StdEncoding.AppendEncode(append(out, `,"patch":"`...), response.Patch)
+		out = append(append(out, `","patchType":"JSONPatch","auditAnnotations":`...), annotations...)
+	}
+	out = append(out, "}}\n"...)
+	*buffer = out
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(answer)))
-	return w.ResponseWriter.Write(answer)
+	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
+	_, _ = w.Write(out) //nolint:gosec // It is JSON. After its timeout, the API server reads no answer.
 }
 
 // patched returns the response that admits the object with a patch, and its audit annotations.
@@ -156,9 +164,8 @@ func auditOf(result *mutation.Result) map[string]string {
 		fmt.Fprintf(&rules, " and %d more", more)
 	}
 	annotations := map[string]string{"rules": rules.String()}
-	var versions string
-	if json.Unmarshal(result.Versions, &versions) == nil {
-		annotations["profiles"] = versions
+	if result.Versions != "" {
+		annotations["profiles"] = result.Versions
 	}
 	return annotations
 }

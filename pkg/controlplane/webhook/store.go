@@ -13,10 +13,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -35,9 +34,6 @@ type Program interface {
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Activator is a Program with work at activation, such as watching the objects that it looks up.
-type Activator interface{ Activate() }
-
 // Compiler compiles valid documents to a Program. Conflicts between them are source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
@@ -48,9 +44,6 @@ type Store struct {
 	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
 	// everything.
 	Authorizer Authorizer
-	// Additional returns further input of the compiler, so that its change triggers an attempt. It may be nil. The
-	// compiler reports read errors.
-	Additional func() []byte
 	// Uninstalling reports whether the installation is being removed together with its profiles. It may be nil.
 	Uninstalling func(context.Context) bool
 
@@ -60,7 +53,6 @@ type Store struct {
 	log        logr.Logger
 	current    atomic.Pointer[activeSet]
 	statuses   atomic.Pointer[[]Status]
-	wake       chan struct{}
 	checking   chan struct{} // has one value while a check runs
 
 	reload watch.Reloader[selection]
@@ -68,12 +60,9 @@ type Store struct {
 	lock    sync.Mutex
 	waiting *waiting
 	good    map[string]*version // by source
-	changed []chan<- struct{}
-	// readers are those of the current Load, unreadable the paths that they could not read, and additional the further
-	// input of the compiler.
-	readers    []ProfileReader
-	unreadable Unreadable
-	additional []byte
+	changed []chan<- event.GenericEvent
+	// readers are those of the last Load.
+	readers []ProfileReader
 }
 
 // selection is the active versions of all files, with the program compiled from them.
@@ -122,9 +111,9 @@ var errNoneLeft = errors.New("no profiles are left; the previous ones stay activ
 
 // NewStore returns a store without a program; call Load.
 func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
-	s := &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1), checking: make(chan struct{}, 1)}
+	s := &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, checking: make(chan struct{}, 1)}
 	s.reload = watch.Reloader[selection]{
-		Read: s.read, Additional: func() []byte { return s.additional }, Compile: s.choose, Activate: s.activate,
+		Read: s.read, Compile: s.choose, Activate: s.activate,
 		MayRetry:   func(ctx context.Context, _ error) bool { return s.waiting.changed(ctx, s.Authorizer) },
 		LogFailure: s.logFailure, Ignored: s.ignored, Metrics: &metrics.reloads, Log: log,
 	}
@@ -198,40 +187,18 @@ func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.
 	return current.program.Admit(ctx, request)
 }
 
-// NotifyChanges returns a channel with capacity 1 that receives a value after each replacement of the program.
-func (s *Store) NotifyChanges() <-chan struct{} {
+// NotifyChanges returns a channel with capacity 1 that receives a value after each attempt to activate changed files.
+func (s *Store) NotifyChanges() <-chan event.GenericEvent {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	c := make(chan struct{}, 1)
+	c := make(chan event.GenericEvent, 1)
 	s.changed = append(s.changed, c)
 	return c
 }
 
-// keepInterval is the interval of calls by follow, in addition to those after a change.
-const keepInterval = 5 * time.Minute
-
-// follow calls do after each attempt to load profiles, periodically, and ten seconds after it failed, until the context ends.
-func (s *Store) follow(ctx context.Context, failed string, do func(context.Context) error) {
-	var (
-		last *[]Status
-		next time.Time
-	)
-	watch.Poll(ctx, nil, func(ctx context.Context) {
-		statuses := s.statuses.Load()
-		if statuses == nil || statuses == last && time.Now().Before(next) {
-			return
-		}
-		last, next = statuses, time.Now().Add(keepInterval)
-		if err := do(ctx); err != nil {
-			s.log.Error(err, failed)
-			next = time.Now().Add(10 * time.Second)
-		}
-	})
-}
-
 // Load reads the files of the readers and activates the newest version of each file, or else the last valid one.
-// It returns the errors in the newest versions, as source.Findings for invalid documents. If a reader fails
-// completely, or no profiles are left, nothing changes. Unchanged files are not tried again.
+// It returns the errors in the newest versions, as source.Findings for invalid documents. If a reader fails, or no
+// profiles are left, nothing changes. Unchanged files are not tried again.
 func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -239,22 +206,15 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	return s.reload.Load(ctx)
 }
 
-// read returns the files of all readers. It fails if a reader fails completely.
+// read returns the files of all readers. It fails if a reader fails.
 func (s *Store) read(ctx context.Context) ([]source.File, error) {
 	var files []source.File
-	s.unreadable = Unreadable{}
 	for _, reader := range s.readers {
 		found, err := reader.Read(ctx)
-		var paths Unreadable
-		if err != nil && !errors.As(err, &paths) {
+		if err != nil {
 			return nil, err
 		}
-		maps.Copy(s.unreadable, paths)
 		files = append(files, found...)
-	}
-	s.additional = []byte(s.unreadable.Error())
-	if s.Additional != nil {
-		s.additional = append(s.additional, s.Additional()...)
 	}
 	return files, nil
 }
@@ -283,10 +243,10 @@ func (s *Store) activate(_ context.Context, chosen selection) error {
 			good[u.source] = u.good
 		}
 	}
-	_, _ = sum.Write(s.additional)
 	s.good = good
 	s.statuses.Store(&statuses)
 	s.metrics.profiles(statuses)
+	defer s.notify()
 	before, digest := s.current.Load(), watch.Digest(sum.Sum(nil))
 	if len(chosen.documents) == 0 && before != nil && before.profiles > 0 {
 		return errors.Join(problems(statuses), errNoneLeft)
@@ -304,17 +264,11 @@ func (s *Store) activate(_ context.Context, chosen selection) error {
 	if !same {
 		s.logActive(next, chosen.documents)
 	}
-	if !same || !maps.Equal(before.denied, next.denied) {
-		s.notify()
-	}
 	return problems(statuses)
 }
 
-// logActive logs and counts a new program, and starts its own work.
+// logActive logs and counts a new program.
 func (s *Store) logActive(next *activeSet, documents []*profile.Document) {
-	if activated, ok := next.program.(Activator); ok {
-		activated.Activate()
-	}
 	s.metrics.setActive(documents)
 	s.log.Info("Profiles are active", "profiles", profile.Summaries(documents), "webhooks", len(next.routes))
 	if unused := s.parameters.Unused(documents); len(unused) > 0 {
@@ -326,7 +280,7 @@ func (s *Store) logActive(next *activeSet, documents []*profile.Document) {
 func (s *Store) notify() {
 	for _, c := range s.changed {
 		select {
-		case c <- struct{}{}:
+		case c <- event.GenericEvent{}:
 		default:
 		}
 	}
@@ -342,34 +296,17 @@ func (s *Store) logFailure(ctx context.Context, err error) bool {
 	return true
 }
 
-// Reloader returns a runnable that reloads changed profiles, in every replica.
-func (s *Store) Reloader(readers ...ProfileReader) manager.Runnable {
-	return reloader{s, readers}
-}
+// NeedLeaderElection returns false: every replica loads profiles.
+func (*Store) NeedLeaderElection() bool { return false }
 
-type reloader struct {
-	store   *Store
-	readers []ProfileReader
-}
-
-// NeedLeaderElection returns false: every replica serves.
-func (reloader) NeedLeaderElection() bool { return false }
-
-// Start runs until the context ends. It never fails.
-func (r reloader) Start(ctx context.Context) error {
-	watch.Poll(ctx, r.store.wake, func(ctx context.Context) {
-		// The store logs and counts errors, and the next change is another attempt.
-		_ = r.store.Load(ctx, r.readers...)
+// Start loads the files of the last Load again when they change, until the context ends. It never fails.
+func (s *Store) Start(ctx context.Context) error {
+	watch.Poll(ctx, nil, func(ctx context.Context) {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		_ = s.reload.Load(ctx) // which logs and counts errors; the next change is another attempt
 	})
 	return nil
-}
-
-// Wake triggers a check, after a ConfigMap changed.
-func (s *Store) Wake() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // findingLines returns the findings in an error as lines.

@@ -42,7 +42,7 @@ func (p program) Permissions() []mutation.Permission {
 	for _, document := range p {
 		if name, ok := document.Parameters["reads"]; ok {
 			reads = append(reads, mutation.Permission{
-				Profile: document.Metadata.Name, Lookup: "x", Position: name.Position(), Resource: "secrets", Name: name.Value, Followed: true,
+				Profile: document.Metadata.Name, Lookup: "x", Position: name.Position(), Resource: "secrets", Name: name.Value,
 			})
 		}
 	}
@@ -266,26 +266,5 @@ func TestCountersOfRemovedRulesAreDeleted(t *testing.T) {
 	one, two := f.count(t, "graft_rules_total", map[string]string{"rule": "one"}), f.count(t, "graft_rules_total", map[string]string{"rule": "two"})
 	if one != 0 || two != 1 {
 		t.Errorf("the removed rule has the counter %v, want 0; the remaining rule %v, want 1", one, two)
-	}
-}
-
-// TestOtherInputsCauseReload checks that a change of the compiler's other inputs causes a reload.
-func TestOtherInputsCauseReload(t *testing.T) {
-	compiled, additional := 0, "a"
-	store := NewStore(func(documents []*profile.Document) (Program, error) {
-		compiled++
-		return program(documents), nil
-	}, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
-	store.Additional = func() []byte { return []byte(additional) }
-	files := &reader{}
-	files.set(text2profile("one", "a", "false"))
-	for i, text := range []string{"a", "a", "b", "b", ""} {
-		additional = text
-		if err := store.Load(t.Context(), files); err != nil {
-			t.Fatal(err)
-		}
-		if want := []int{1, 1, 2, 2, 3}[i]; compiled != want {
-			t.Errorf("step %d: compiled %d times, not %d", i, compiled, want)
-		}
 	}
 }

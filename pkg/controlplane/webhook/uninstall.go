@@ -11,7 +11,6 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,10 +49,10 @@ func (r *Registrar) Uninstalling(ctx context.Context) bool {
 // pkg/gardenlet/controller/controllerinstallation). A restart, an eviction or an upgrade deletes neither. It
 // needs no cache, so that a program that stops before its caches are filled can call it.
 func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
-	if r.OwnerNamespace == "" || r.removed.Load() {
-		return r.removed.Load(), nil
+	if r.removed.Load() {
+		return true, nil
 	}
-	namespace, err := liveNamespace(ctx, r.Reader, r.OwnerNamespace)
+	namespace, err := liveNamespace(ctx, r.Direct, r.Endpoint.Namespace)
 	if err != nil {
 		return false, err
 	}
@@ -61,7 +60,7 @@ func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
 	if !removed && r.ManagedResource.Name != "" {
 		managed := &metav1.PartialObjectMetadata{}
 		managed.SetGroupVersionKind(managedResourceKind)
-		err := r.Reader.Get(ctx, r.ManagedResource, managed)
+		err := r.Direct.Get(ctx, r.ManagedResource, managed)
 		// Without the kind, Gardener installed nothing there.
 		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			return false, fmt.Errorf("reading the ManagedResource of the installation: %w", err)
@@ -116,13 +115,11 @@ func (r *Registrar) withdraw(ctx context.Context) error {
 // may take over, it announces the deletion first.
 func (r *Registrar) deleteRegistrations(ctx context.Context) error {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
+	err := r.Direct.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		return fmt.Errorf("reading the registration: %w", err)
-	case ownerOf(current) != r.OwnerNamespace:
-		return nil
 	default:
 		if err := r.announce(ctx, current); err != nil {
 			return err
@@ -141,7 +138,7 @@ func (r *Registrar) deleteRegistrations(ctx context.Context) error {
 
 // announce announces the deletion to other installations, if there are any, and returns when they have noticed.
 func (r *Registrar) announce(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) error {
-	others, err := r.Installations.others(ctx, r.Reader)
+	others, err := r.Installations.others(ctx, r.Direct)
 	if err != nil || len(others) == 0 {
 		return err
 	}
@@ -187,35 +184,25 @@ func (h Removal) Handle(ctx context.Context, request admission.Request) admissio
 
 // removal returns the webhook for deletions of objects that the webhooks need.
 func (e Endpoint) removal(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
-	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
-		return admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources,
-				Scope: ptr.To(admissionregistrationv1.AllScopes),
-			},
-		}
+	// Without a replica, nothing is held: the garbage collector deletes the registrations with the ClusterRole.
+	webhook := e.validatingWebhook("removal", e.clientConfig(withSegment(removalPath, segment), bundle))
+	for _, resources := range []admissionregistrationv1.Rule{
+		{APIGroups: []string{""}, Resources: []string{"pods", "serviceaccounts", "services"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets"}},
+		{APIGroups: []string{"rbac.authorization.k8s.io"}, Resources: []string{"clusterrolebindings", "clusterroles", "rolebindings", "roles"}},
+	} {
+		resources.APIVersions, resources.Scope = []string{"v1"}, ptr.To(admissionregistrationv1.AllScopes)
+		webhook.Rules = append(webhook.Rules, admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}, Rule: resources,
+		})
 	}
-	return admissionregistrationv1.ValidatingWebhook{
-		Name:         "removal" + webhookDomain,
-		ClientConfig: e.clientConfig(withSegment(removalPath, segment), bundle),
-		Rules: []admissionregistrationv1.RuleWithOperations{
-			rule("", "pods", "serviceaccounts", "services"),
-			rule("apps", "deployments", "replicasets"),
-			rule("rbac.authorization.k8s.io", "clusterrolebindings", "clusterroles", "rolebindings", "roles"),
-		},
-		// Without a replica, nothing is held: the garbage collector deletes the registrations with the ClusterRole.
-		FailurePolicy: ptr.To(admissionregistrationv1.Ignore),
-		MatchPolicy:   ptr.To(admissionregistrationv1.Equivalent),
-		// It does not apply to cluster-wide objects, which the condition selects.
-		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
-		ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: e.Service}},
-		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
-		TimeoutSeconds:          ptr.To[int32](removalTimeoutSeconds),
-		AdmissionReviewVersions: []string{"v1"},
-		MatchConditions: []admissionregistrationv1.MatchCondition{{
-			Name:       "installation",
-			Expression: fmt.Sprintf("has(oldObject.metadata.namespace) || oldObject.metadata.name == %q", e.Name),
-		}},
-	}
+	webhook.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: e.Service}}
+	webhook.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun)
+	webhook.TimeoutSeconds = ptr.To[int32](removalTimeoutSeconds)
+	webhook.MatchConditions = []admissionregistrationv1.MatchCondition{{
+		// The namespace selector does not apply to cluster-wide objects.
+		Name:       "installation",
+		Expression: fmt.Sprintf("has(oldObject.metadata.namespace) || oldObject.metadata.name == %q", e.Name),
+	}}
+	return webhook
 }

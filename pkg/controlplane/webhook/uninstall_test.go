@@ -40,11 +40,11 @@ func managed(at *metav1.Time) *metav1.PartialObjectMetadata {
 func (b *bench) isRegistered(t *testing.T) (webhooks, validation bool) {
 	t.Helper()
 	key := client.ObjectKey{Name: service.Name}
-	err := b.Reader.Get(t.Context(), key, &admissionregistrationv1.MutatingWebhookConfiguration{})
+	err := b.Direct.Get(t.Context(), key, &admissionregistrationv1.MutatingWebhookConfiguration{})
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
-	second := b.Reader.Get(t.Context(), key, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	second := b.Direct.Get(t.Context(), key, &admissionregistrationv1.ValidatingWebhookConfiguration{})
 	if client.IgnoreNotFound(second) != nil {
 		t.Fatal(second)
 	}
@@ -71,7 +71,7 @@ func TestUninstallDeletesRegistrations(t *testing.T) {
 				t.Fatalf("registered are the webhooks: %v, the validation: %v", webhooks, validation)
 			}
 			b.ManagedResource = client.ObjectKey{Namespace: "garden", Name: "provider-graft"}
-			b.Reader = metadataReader{b.Reader, test.namespace, test.managed}
+			b.Direct = metadataReader{b.Direct, test.namespace, test.managed}
 			// As before the caches are filled.
 			b.Installations.Reader = unstarted{}
 			if err := b.Withdraw(t.Context()); err != nil {
@@ -90,7 +90,7 @@ func TestUninstallDeletesRegistrations(t *testing.T) {
 
 // metadataReader returns the metadata of the namespace and of the ManagedResource with their times of deletion.
 type metadataReader struct {
-	client.Reader
+	client.Client
 	namespace *metav1.Time
 	managed   *metav1.PartialObjectMetadata
 }
@@ -100,14 +100,14 @@ func (a metadataReader) Get(ctx context.Context, key client.ObjectKey, into clie
 	metadata, ok := into.(*metav1.PartialObjectMetadata)
 	switch {
 	case !ok:
-		return a.Reader.Get(ctx, key, into, o...)
+		return a.Client.Get(ctx, key, into, o...)
 	case metadata.Kind == managedResourceKind.Kind && a.managed == nil:
 		return &meta.NoKindMatchError{GroupKind: managedResourceKind.GroupKind()}
 	case metadata.Kind == managedResourceKind.Kind:
 		metadata.ObjectMeta = *a.managed.ObjectMeta.DeepCopy()
 		return nil
 	}
-	err := a.Reader.Get(ctx, key, into, o...)
+	err := a.Client.Get(ctx, key, into, o...)
 	metadata.DeletionTimestamp = a.namespace
 	return err
 }
@@ -163,7 +163,7 @@ func TestWithdrawWithoutPermission(t *testing.T) {
 					return c.Delete(ctx, object, o...)
 				},
 			})
-			b.Client, b.Reader = c, c
+			b.Client, b.Direct = c, c
 			for range 3 {
 				if result := b.reconcile(t); result != (reconcile.Result{}) {
 					t.Errorf("want no retry, got %+v", result)
@@ -179,7 +179,7 @@ func TestWithdrawWithoutPermission(t *testing.T) {
 // TestRemovalWhileRegistering checks that a removal which begins while the leader compares the registration is no error either.
 func TestRemovalWhileRegistering(t *testing.T) {
 	b := newBench(t)
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+	b.Direct = interceptor.NewClient(b.Direct.(client.WithWatch), interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			b.removed.Store(true)
 			return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
@@ -187,7 +187,7 @@ func TestRemovalWhileRegistering(t *testing.T) {
 	})
 	b.reconcile(t)
 	b.removed.Store(false)
-	b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+	b.Direct = interceptor.NewClient(b.Direct.(client.WithWatch), interceptor.Funcs{
 		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{}, "", nil)
 		},

@@ -22,6 +22,7 @@ import (
 
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -110,11 +111,8 @@ func NewValidationHandler(profiles Validator, removal Removal) ValidationHandler
 }
 
 // reconcileValidation maintains the registrations of Removal, and of the Validator for the labelled ConfigMaps
-// in the program's namespace. Without a namespace it does nothing.
+// in the program's namespace.
 func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segment string, owners []metav1.OwnerReference) error {
-	if r.Endpoint.Namespace == "" {
-		return nil
-	}
 	webhooks := []admissionregistrationv1.ValidatingWebhook{r.Endpoint.removal(bundle, segment)}
 	if r.ValidateProfiles {
 		webhooks = append(webhooks, r.Endpoint.validation(bundle, segment))
@@ -135,36 +133,32 @@ func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segm
 	return nil
 }
 
-// validation returns the webhook for ConfigMaps of profiles.
-func (e Endpoint) validation(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
-	equals := func(key string, value string) metav1.LabelSelector {
-		return metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
-	}
+// validatingWebhook returns a webhook for objects in the program's namespace, which are written or deleted although no
+// replica answers.
+func (e Endpoint) validatingWebhook(name string, config admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:         "profiles" + webhookDomain,
-		ClientConfig: e.clientConfig(withSegment(validationPath, segment), bundle),
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: ptr.To(admissionregistrationv1.NamespacedScope),
-			},
-		}},
-		// A ConfigMap must be correctable while no replica answers; loading finds invalid ones.
-		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
-		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
-		NamespaceSelector:       ptr.To(equals(corev1.LabelMetadataName, e.Namespace)),
-		ObjectSelector:          ptr.To(equals(ProfileLabel, "true")),
-		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-		TimeoutSeconds:          ptr.To[int32](validationTimeoutSeconds),
+		Name: name + webhookDomain, ClientConfig: config,
+		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), MatchPolicy: ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
 		AdmissionReviewVersions: []string{"v1"},
-		MatchConditions: []admissionregistrationv1.MatchCondition{{
-			// The metadata of an invalid ConfigMap may change, such as its condition and finalizers.
-			Name: "profile-changes",
-			Expression: strings.Join([]string{
-				"oldObject == null", "!has(oldObject.metadata.labels)", fmt.Sprintf("!(%q in oldObject.metadata.labels)", ProfileLabel),
-				fmt.Sprintf("oldObject.metadata.labels[%q] != %q", ProfileLabel, "true"),
-				"(has(object.data) ? object.data : {}) != (has(oldObject.data) ? oldObject.data : {})",
-			}, " || "),
-		}},
 	}
+}
+
+// validation returns the webhook for ConfigMaps of profiles. Loading finds those that are invalid.
+func (e Endpoint) validation(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
+	webhook := e.validatingWebhook("profiles", e.clientConfig(withSegment(validationPath, segment), bundle))
+	webhook.Rules = rules([]target.Form{{Version: "v1", Resource: "configmaps"}})
+	webhook.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{ProfileLabel: "true"}}
+	webhook.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassNone)
+	webhook.TimeoutSeconds = ptr.To[int32](validationTimeoutSeconds)
+	webhook.MatchConditions = []admissionregistrationv1.MatchCondition{{
+		// The metadata of an invalid ConfigMap may change, such as its condition and finalizers.
+		Name: "profile-changes",
+		Expression: strings.Join([]string{
+			"oldObject == null", "!has(oldObject.metadata.labels)", fmt.Sprintf("!(%q in oldObject.metadata.labels)", ProfileLabel),
+			fmt.Sprintf("oldObject.metadata.labels[%q] != %q", ProfileLabel, "true"),
+			"(has(object.data) ? object.data : {}) != (has(oldObject.data) ? oldObject.data : {})",
+		}, " || "),
+	}}
+	return webhook
 }

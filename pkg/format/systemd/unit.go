@@ -122,7 +122,7 @@ type unitLine struct {
 
 // scanUnit makes one pass over the text and returns its lines. Blank lines and comments have no entry.
 func scanUnit(text string) ([]unitLine, error) {
-	lines := make([]unitLine, 0, min(strings.Count(text, "\n"), 64))
+	lines := make([]unitLine, 0, min(strings.Count(text, "\n"), 16))
 	if at := strings.IndexByte(text, 0); at >= 0 {
 		return nil, fmt.Errorf("line %d has a NUL: %w", lineNumber(text, at), ErrUnit)
 	}
@@ -243,12 +243,10 @@ const blanks = " \t"
 // endOfLine returns where the line at an offset ends, and where the next one begins. As for systemd
 // (src/basic/fileio.c, read_line), LF, CR, CRLF and LFCR each end one line.
 func endOfLine(text string, at int) (end, next int) {
-	length := strings.IndexAny(text[at:], "\r\n")
-	if length < 0 {
-		return len(text), len(text)
+	for end = at; end < len(text) && text[end] != '\n' && text[end] != '\r'; {
+		end++
 	}
-	end, next = at+length, at+length+1
-	if next < len(text) && text[next] == '\n'^'\r'^text[end] {
+	if next = min(end+1, len(text)); next < len(text) && text[next] == '\n'^'\r'^text[end] {
 		next++
 	}
 	return end, next
@@ -302,7 +300,7 @@ func Words(value string) ([]string, error) {
 
 // scanWords returns the words of a value. The error is ErrQuote or ErrSeveralCommands.
 func scanWords(text string, first, last int) ([]word, error) {
-	s, words := wordScanner{text, first, last}, make([]word, 0, 4+(last-first)/32)
+	s, words := wordScanner{text, first, last}, make([]word, 0, 4+(last-first)/64)
 	for s.skip(); s.at < s.end; s.skip() {
 		w, err := s.word()
 		if err != nil {

@@ -5,8 +5,8 @@
 package yamledit
 
 import (
-	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -181,16 +181,18 @@ func equal(n *yaml.Node, wanted *document.Node) bool {
 	case document.String:
 		return wanted.Is(n.Value)
 	case document.Number:
-		return n.Value == string(wanted.Raw()) || sameNumber(valueOf(n), wanted.Value())
+		return n.Value == string(wanted.Raw()) || sameNumber(n, wanted)
 	default:
 		return valueOf(n) == wanted.Value()
 	}
 }
 
-func sameNumber(a, b any) bool {
-	if n, ok := b.(json.Number); ok && strings.ContainsAny(string(n), ".eE") {
-		f, err := n.Float64()
-		return err == nil && a == f
+// sameNumber compares a number with one of JSON. A fraction of zero makes no difference.
+func sameNumber(n *yaml.Node, wanted *document.Node) bool {
+	value := valueOf(n)
+	if f, ok := value.(float64); ok {
+		parsed, err := strconv.ParseFloat(string(wanted.Raw()), 64)
+		return err == nil && f == parsed
 	}
-	return a == b
+	return value == wanted.Value()
 }

@@ -211,12 +211,32 @@ func encode(root *yaml.Node) (string, error) {
 	if len(root.Content[0].Content) == 0 {
 		return headOf(root) + "{}\n", nil
 	}
+	if line, ok := plainLine(root); ok {
+		return line, nil
+	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
 	encoder.CompactSeqIndent()
 	err := errors.Join(encoder.Encode(root), encoder.Close())
 	return out.String(), err
+}
+
+// plainLine returns the line of a mapping with one member, a plain string or a boolean, without comments. The library
+// takes much longer for it.
+func plainLine(root *yaml.Node) (string, bool) {
+	mapping := root.Content[0]
+	if len(mapping.Content) != 2 {
+		return "", false
+	}
+	key, value := mapping.Content[0], mapping.Content[1]
+	for _, n := range []*yaml.Node{root, mapping, key, value} {
+		if n.Style != 0 || n.HeadComment != "" || n.LineComment != "" || n.FootComment != "" {
+			return "", false
+		}
+	}
+	plain := isPlainString(value.Value) || value.Value == "true" || value.Value == "false"
+	return key.Value + ": " + value.Value + "\n", plain && value.Kind == yaml.ScalarNode && isPlainString(key.Value)
 }
 
 // headOf returns the comment of a document with its lines.

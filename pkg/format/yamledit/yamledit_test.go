@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
@@ -153,8 +154,16 @@ func TestReadMember(t *testing.T) {
 		if diff := cmp.Diff(valueOf(want.Content[0]), valueOf(got.Content[0])); diff != "" {
 			t.Errorf("%q (-library +got):\n%s", member, diff)
 		}
+		var library bytes.Buffer
+		encoder := yaml.NewEncoder(&library)
+		encoder.SetIndent(2)
+		encoder.CompactSeqIndent()
+		must(t, errors.Join(encoder.Encode(got), encoder.Close()))
 		encoded, err := encode(want)
 		must(t, err)
+		if encoded != library.String() {
+			t.Errorf("%q is encoded as %q, and by the library as %q", member, encoded, library.String())
+		}
 		if again, err := encode(got); err != nil || again != encoded {
 			t.Errorf("%q is encoded as %q instead of %q, %v", member, again, encoded, err)
 		}

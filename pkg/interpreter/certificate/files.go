@@ -20,7 +20,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
@@ -44,7 +44,7 @@ type Files struct {
 
 	// mutex guards the fields below.
 	mutex sync.Mutex
-	tried [][]byte
+	files serving.CertificateFiles
 	// next waits until callers trust it; nil if there is none.
 	next *Held
 	// registered holds the authorities that callers trust, and since the start of each, as this replica saw it, by the
@@ -54,7 +54,9 @@ type Files struct {
 }
 
 // NewFiles returns an empty source. Call Refresh to read the files.
-func NewFiles(o FilesOptions) *Files { return &Files{FilesOptions: o} }
+func NewFiles(o FilesOptions) *Files {
+	return &Files{FilesOptions: o, files: serving.CertificateFiles{CertFile: o.CertFile, KeyFile: o.KeyFile, CAFile: o.CAFile}}
+}
 
 // Held implements Source.
 func (f *Files) Held() *Held { return f.current.Load() }
@@ -73,50 +75,24 @@ func (f *Files) Refresh(context.Context) error {
 	return nil
 }
 
-// read reads the files. New content becomes next.
+// read reads the files. New content becomes next. It fails if the certificate is not signed by an authority in CAFile.
 func (f *Files) read() error {
-	var data [][]byte
-	for _, name := range []string{f.CertFile, f.KeyFile, f.CAFile} {
-		if name == "" {
-			continue
+	return f.files.Load(func(pair tls.Certificate, authorities []byte) error {
+		h := &Held{Certificate: &pair, Ends: pair.Leaf.NotAfter}
+		if f.CAFile != "" {
+			h.authorities = signing.Certificates(authorities)
+			chain := chainOf(&pair, h.authorities)
+			if chain == nil {
+				return errors.New("the certificate is not signed by an authority in the CA file")
+			}
+			h.Bundle, h.AuthorityEnds = united(h.authorities...), chain[len(chain)-1].NotAfter
+			for _, c := range chain { // callers reject the chain after the earliest expiry in it
+				h.Ends = slices.MinFunc([]time.Time{h.Ends, c.NotAfter}, time.Time.Compare)
+			}
 		}
-		text, err := disk.ReadFile(name, disk.CertificateSize)
-		if err != nil {
-			return err
-		}
-		data = append(data, text)
-	}
-	if slices.EqualFunc(data, f.tried, bytes.Equal) {
+		f.next = h
 		return nil
-	}
-	next, err := parseFiles(data)
-	if err == nil { // otherwise read again next time: another file may be corrected by then
-		f.tried, f.next = data, next
-	}
-	return err
-}
-
-// parseFiles parses the contents of the files. It fails if the certificate is not signed by an authority in the third
-// file.
-func parseFiles(files [][]byte) (*Held, error) {
-	pair, err := tls.X509KeyPair(files[0], files[1])
-	if err != nil {
-		return nil, err
-	}
-	h := &Held{Certificate: &pair, Ends: pair.Leaf.NotAfter}
-	if len(files) < 3 {
-		return h, nil
-	}
-	h.authorities = signing.Certificates(files[2])
-	chain := chainOf(&pair, h.authorities)
-	if chain == nil {
-		return nil, errors.New("the certificate is not signed by an authority in the CA file")
-	}
-	h.Bundle, h.AuthorityEnds = united(h.authorities...), chain[len(chain)-1].NotAfter
-	for _, c := range chain { // callers reject the chain after the earliest expiry in it
-		h.Ends = slices.MinFunc([]time.Time{h.Ends, c.NotAfter}, time.Time.Compare)
-	}
-	return h, nil
+	})
 }
 
 // widen adds to the bundle the authorities of next, of current, and those that other replicas may still use: a

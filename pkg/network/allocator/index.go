@@ -50,11 +50,6 @@ func (p *positions) find(low, high uint32) (uint32, bool) {
 	return uint32(position), true
 }
 
-// jump moves the start of the next search between low and high to a place that seed determines.
-func (p *positions) jump(low, high uint32, seed uint64) {
-	p.next = low + uint32(seed%(uint64(high-low)+1))
-}
-
 // Index records the used addresses of a subnet. A million consecutive addresses take a few kilobytes.
 type Index struct {
 	positions
@@ -125,13 +120,6 @@ func (x *Index) Next(first, last netip.Addr) (netip.Addr, bool) {
 func (x *Index) Gives(first, last netip.Addr) bool {
 	_, _, ok := x.space.Between(first, last)
 	return ok
-}
-
-// Jump moves the start of the next search between first and last to a place that seed determines.
-func (x *Index) Jump(first, last netip.Addr, seed uint64) {
-	if low, high, ok := x.space.Between(first, last); ok {
-		x.jump(low, high, seed)
-	}
 }
 
 // Continue continues the search for a free position where that of another index of the same space was.

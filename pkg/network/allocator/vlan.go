@@ -55,13 +55,6 @@ func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 // Continue continues the search for a free VLAN where that of another set was.
 func (v *VLANs) Continue(from *VLANs) { v.next = from.next }
 
-// Jump moves the start of the next choice between first and last to a place that seed determines.
-func (v *VLANs) Jump(first, last uint16, seed uint64) {
-	if first, last = max(first, FirstVLAN), min(last, LastVLAN); first <= last {
-		v.jump(uint32(first), uint32(last), seed)
-	}
-}
-
 // lengthMAC is the length of a MAC address of Ethernet in bytes.
 const lengthMAC = 6
 

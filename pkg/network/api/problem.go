@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -78,6 +79,9 @@ func ProblemOf(err error, otherwise ...Status) *Problem {
 	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
+	}
+	if denial, ok := errors.AsType[*policy.Denial](err); ok {
+		return &Problem{Status: denial.Code, Message: denial.Message}
 	}
 	p := &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log has the reason", Cause: err}
 	if status, ok := statusOf(err, usual); ok {

@@ -111,7 +111,7 @@ func (w *world) open() {
 		},
 	})
 	w.networks = driver.New(driver.Options{
-		Service: s, Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock,
+		Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock,
 		Report: func(error) {}, Removed: func(string, string) {},
 	})
 	if err := w.networks.Recover(ctx); err != nil {

@@ -34,19 +34,34 @@ var ErrUncounted = errors.New("the holders cannot be checked")
 type Census interface {
 	// Count returns all existing holders of a kind (ResourceClaim or Pod) at a time not before the call. The error
 	// wraps ErrUncounted if they cannot be counted.
-	Count(ctx context.Context, kind string) (Population, error)
+	Count(ctx context.Context, kind string) (*Population, error)
 	// Lives reports whether a named holder exists according to the source. It returns false for a holder without a
 	// name, because these have just been counted. It fails if the source does not answer.
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
 }
 
 // Population is the set of holders of one kind that existed at the time of a count.
-type Population interface {
-	// At returns the time of the count: it contains all holders that existed then and still exist.
-	At() time.Time
-	// Has reports whether a holder exists: by its UID, or else by namespace and name. counted is false for a holder
-	// outside of this count, such as one on another node.
-	Has(holder network.Holder) (lives, counted bool)
+type Population struct {
+	// At is the time of the count: it contains all holders that existed then and still exist.
+	At time.Time
+	// Node restricts the count to the holders on one node; empty means all.
+	Node string
+	// UIDs has the UIDs of the holders, and Names namespace/name.
+	UIDs, Names map[string]struct{}
+}
+
+// Has reports whether a holder exists: by its UID, or else by namespace and name. counted is false for a holder on another
+// node.
+func (p *Population) Has(holder network.Holder) (lives, counted bool) {
+	if p.Node != "" && holder.Node != p.Node {
+		return false, false
+	}
+	if holder.UID != "" {
+		_, lives = p.UIDs[holder.UID]
+		return lives, true
+	}
+	_, lives = p.Names[holder.Namespace+"/"+holder.Name]
+	return lives, true
 }
 
 // Ledger calls each for all allocations. It fails if the ledger is unreadable, or if each fails.
@@ -207,8 +222,8 @@ func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) 
 
 // count counts the holders of some kinds. The result lacks kinds that cannot be counted, which is an error only if the census should be
 // able to.
-func (r *Reconciler) count(ctx context.Context, kinds map[string]bool) (living map[string]Population, errs []error) {
-	living = map[string]Population{}
+func (r *Reconciler) count(ctx context.Context, kinds map[string]bool) (living map[string]*Population, errs []error) {
+	living = map[string]*Population{}
 	for kind := range kinds {
 		if r.options.Census == nil || kind == "" {
 			continue
@@ -224,9 +239,9 @@ func (r *Reconciler) count(ctx context.Context, kinds map[string]bool) (living m
 }
 
 // exists reports whether the holder of an allocation exists, if that is known. A count before the allocation proves nothing.
-func exists(a network.Allocation, living Population) (lives, known bool) {
+func exists(a network.Allocation, living *Population) (lives, known bool) {
 	named := a.Holder.Namespace != "" && a.Holder.Name != ""
-	if living == nil || a.Holder.UID == "" && !named || !living.At().After(a.Since) {
+	if living == nil || a.Holder.UID == "" && !named || !living.At.After(a.Since) {
 		return false, false
 	}
 	return living.Has(a.Holder)
@@ -282,7 +297,7 @@ func (r *Reconciler) isEligible(a network.Allocation, now time.Time) bool {
 }
 
 // suspect returns the reason why an allocation without a known living holder is a suspect, if it is one, and its mark.
-func (r *Reconciler) suspect(a network.Allocation, now time.Time, living Population, known bool) (mark, Reason) {
+func (r *Reconciler) suspect(a network.Allocation, now time.Time, living *Population, known bool) (mark, Reason) {
 	m := r.marks[a.Owner]
 	if !m.since.Equal(a.Since) {
 		m = mark{since: a.Since}
@@ -294,9 +309,9 @@ func (r *Reconciler) suspect(a network.Allocation, now time.Time, living Populat
 	case !known:
 		return m, ""
 	case m.missing.IsZero():
-		m.missing = living.At()
+		m.missing = living.At
 		return m, Missing
-	case living.At().Sub(m.missing) < r.options.Period:
+	case living.At.Sub(m.missing) < r.options.Period:
 		return m, Missing
 	}
 	return m, Gone

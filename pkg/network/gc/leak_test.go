@@ -73,20 +73,6 @@ func (w *world) release(_ context.Context, owner network.Owner, since time.Time)
 	return nil
 }
 
-type living struct {
-	at  time.Time
-	all []string
-}
-
-func (l living) At() time.Time { return l.at }
-
-func (l living) Has(h network.Holder) (bool, bool) {
-	if h.Node == "elsewhere" {
-		return false, false
-	}
-	return slices.ContainsFunc(l.all, func(one string) bool { return same(one, h) }), true
-}
-
 func same(one string, h network.Holder) bool {
 	parts := strings.Split(one, ":")
 	if parts[0] != h.Kind {
@@ -98,14 +84,22 @@ func same(one string, h network.Holder) bool {
 	return parts[1] == h.Namespace+"/"+h.Name
 }
 
-func (w *world) Count(_ context.Context, kind string) (gc.Population, error) {
+func (w *world) Count(_ context.Context, kind string) (*gc.Population, error) {
 	if err := w.uncounted[kind]; err != nil {
 		return nil, err
 	}
 	if w.counts++; w.counting != nil {
 		w.counting()
 	}
-	return living{w.clock.Now().Add(time.Millisecond - w.stale), slices.Clone(w.living)}, nil
+	counted := &gc.Population{
+		At: w.clock.Now().Add(time.Millisecond - w.stale), Node: "here", UIDs: map[string]struct{}{}, Names: map[string]struct{}{},
+	}
+	for _, one := range w.living {
+		if parts := strings.Split(one, ":"); parts[0] == kind {
+			counted.UIDs[parts[2]], counted.Names[parts[1]] = struct{}{}, struct{}{}
+		}
+	}
+	return counted, nil
 }
 
 func (w *world) Lives(_ context.Context, h network.Holder) (bool, error) {
@@ -141,7 +135,7 @@ func (w *world) hold(key, holder string, age time.Duration) {
 	namespace, name, _ := strings.Cut(parts[1], "/")
 	w.held = append(w.held, network.Allocation{
 		Owner: network.Owner{Contract: "test", Key: key}, State: network.Bound, Since: w.clock.Now().Add(-age),
-		Holder: network.Holder{Kind: parts[0], Namespace: namespace, Name: name, UID: parts[2]},
+		Holder: network.Holder{Kind: parts[0], Namespace: namespace, Name: name, UID: parts[2], Node: "here"},
 	})
 }
 
@@ -345,4 +339,26 @@ func TestAllocationsOfOtherComponentsStay(t *testing.T) {
 	w.clock.Step(period)
 	w.want("the second", "ours gone first=true freed=true", w.pass(r))
 	w.want("summary", fmt.Sprintf("%+v", gc.Summary{Held: 3, Suspects: map[gc.Reason]int{gc.Gone: 1}, Freed: 1}), fmt.Sprintf("%+v", w.done))
+}
+
+func TestHas(t *testing.T) {
+	uids, names := map[string]struct{}{"1": {}}, map[string]struct{}{"x/a": {}}
+	everywhere, here := &gc.Population{UIDs: uids, Names: names}, &gc.Population{UIDs: uids, Names: names, Node: "here"}
+	for name, c := range map[string]struct {
+		of             *gc.Population
+		holder         network.Holder
+		lives, counted bool
+	}{
+		"finds an object by its UID":                   {everywhere, network.Holder{UID: "1"}, true, true},
+		"does not find an object with another UID":     {everywhere, network.Holder{UID: "2", Namespace: "x", Name: "a"}, false, true},
+		"finds an object by its name":                  {everywhere, network.Holder{Namespace: "x", Name: "a"}, true, true},
+		"does not find an object of another namespace": {everywhere, network.Holder{Namespace: "y", Name: "a"}, false, true},
+		"of the node":     {here, network.Holder{UID: "1", Node: "here"}, true, true},
+		"of another node": {here, network.Holder{UID: "1", Node: "there"}, false, false},
+		"without a node":  {here, network.Holder{UID: "2"}, false, false},
+	} {
+		if lives, counted := c.of.Has(c.holder); lives != c.lives || counted != c.counted {
+			t.Errorf("%s: lives is %v, counted %v", name, lives, counted)
+		}
+	}
 }

@@ -50,7 +50,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	d := &Docker{config: p.Config.Docker, log: p.Log.WithName("docker")}
 	d.metrics = newDockerMetrics(p.Registry)
 	var err error
-	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration, Observe: d.metrics.observe}); err != nil {
+	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration}); err != nil {
 		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
 	}
 	if err := d.kernel.Own(); err != nil {
@@ -76,7 +76,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 		},
 	})
 	d.Driver = driver.New(driver.Options{
-		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
+		Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
 		Kernel: d.kernel, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: mayExist,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
 		Removed: func(kind, name string) {
@@ -84,7 +84,6 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 			d.log.Info("Removed an unused object", "kind", kind, "name", name)
 		},
 	})
-	p.Registry.MustRegister(dockerCollector{d.Driver.Usage})
 	return d, nil
 }
 

@@ -9,14 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
@@ -32,13 +28,10 @@ func (r *reservation) chooseOne(ctx context.Context, i int, in Intent, counts ma
 	c := &choice{reservation: r, in: in, pool: of, owned: resourceRow{owner: in.Owner}.encode()}
 	c.a = network.Allocation{
 		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk,
-		Cloud: in.Cloud, Together: in.Together, Request: in.Request, Generation: r.generation(), BindUntil: in.BindUntil,
+		Cloud: in.Cloud, Together: in.Together, Request: in.Request, Generation: r.generation(),
 	}
 	if in.State == network.Intended {
 		c.a.Worker = r.Server()
-	}
-	if r.conflicts() > 0 && r.Shared() {
-		c.jump()
 	}
 	steps := []func(context.Context) error{c.checkRelease, func(ctx context.Context) error { return c.count(ctx, counts) }, c.addresses, c.vlan, c.mac}
 	for _, step := range steps {
@@ -70,22 +63,6 @@ func (c *choice) claim(key string, was []byte, chosen bool) {
 	}
 	c.changes = append(c.changes, Change{Key: key, Was: was, Value: c.owned})
 }
-
-// jump moves the start of the search after a conflict, so that servers do not go on making the same choices.
-func (c *choice) jump() {
-	seed := maphash.String(seed, c.in.Owner.Key+"/"+c.Server()+strconv.Itoa(c.attempt))
-	c.hints.mutex.Lock()
-	defer c.hints.mutex.Unlock()
-	for i, index := range c.pool.indexes {
-		addresses := netipx.RangeOfPrefix(c.pool.Subnets[i].Prefix)
-		index.Jump(addresses.From(), addresses.To(), seed)
-	}
-	if c.pool.LastVLAN > 0 {
-		c.hints.trunk(c.in.Trunk).Jump(c.pool.FirstVLAN, c.pool.LastVLAN, seed)
-	}
-}
-
-var seed = maphash.MakeSeed()
 
 // checkRelease refuses a request that arrived before its owner was released. The commit compares the tombstone.
 func (c *choice) checkRelease(context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -208,6 +209,101 @@ func TestLateOwnChanges(t *testing.T) {
 			want := ledger.Usage{Size: size, Families: l.Usage("pool").Families}
 			if diff := cmp.Diff(want, l.Usage("pool")); diff != "" {
 				t.Errorf("usage (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// slow is a store that answers a commit or a read only when told, and whose watch the test drives.
+type slow struct {
+	ledger.Store
+	observer     chan ledger.Observer
+	done, answer chan struct{}
+	// commits and reads are the numbers of calls until one waits for its answer.
+	commits, reads atomic.Int64
+}
+
+func (s *slow) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
+	err := s.Store.Commit(ctx, changes...)
+	s.pause(&s.commits)
+	return 2, err
+}
+
+func (s *slow) Get(ctx context.Context, key string) ([]byte, error) {
+	value, err := s.Store.Get(ctx, key)
+	if strings.HasPrefix(key, "ip/") {
+		s.pause(&s.reads)
+	}
+	return value, err
+}
+
+func (s *slow) pause(calls *atomic.Int64) {
+	if calls.Add(-1) == 0 {
+		s.done <- struct{}{}
+		<-s.answer
+	}
+}
+
+func (s *slow) Watch(ctx context.Context, to ledger.Observer) error {
+	s.observer <- to
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestRebuildDuringCommit changes a row on another server and scans the store while a commit or a read of the row waits for its answer: the
+// late answer does not hide the change.
+func TestRebuildDuringCommit(t *testing.T) {
+	for _, late := range []string{"commit", "read"} {
+		t.Run(late, func(t *testing.T) {
+			inner := memory.Open(t)
+			store := &slow{
+				Store: inner, observer: make(chan ledger.Observer), done: make(chan struct{}), answer: make(chan struct{}),
+			}
+			l := follow(t, store)
+			other, err := ledger.Open(t.Context(), inner, pools(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			observer := <-store.observer
+			scan := func(each func(string, []byte) error) error {
+				return inner.Scan(t.Context(), "", func(key, value []byte) error { return each(string(key), value) })
+			}
+			in := intent()
+			var group sync.WaitGroup
+			if late == "commit" {
+				store.commits.Store(1)
+				group.Go(func() {
+					if _, _, err := l.Reserve(t.Context(), in); err != nil {
+						t.Error(err)
+					}
+				})
+			} else {
+				if _, _, err := other.Reserve(t.Context(), in); err != nil {
+					t.Fatal(err)
+				}
+				store.reads.Store(2)
+				in := in
+				in.Owner.Key = "b"
+				group.Go(func() { // chooses the same address, and reads its row twice after the conflict
+					if _, _, err := l.Reserve(t.Context(), in); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			<-store.done
+			if err := other.Delete(t.Context(), in.Owner, in.Now, in.Now.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			if err := observer.Begin(3, scan); err != nil {
+				t.Fatal(err)
+			}
+			close(store.answer)
+			group.Wait()
+			if _, err := l.Expire(t.Context(), time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			if u := l.Usage("pool"); u.Quarantined != 1 {
+				t.Errorf("%d addresses are held and %d in quarantine, 1 expected in quarantine", u.Held, u.Quarantined)
 			}
 		})
 	}

@@ -37,6 +37,8 @@ type hints struct {
 	// revision is the last one that the watch has delivered, and ownCommits has the revisions of later commits of this process, by row.
 	revision   int64
 	ownCommits map[string]int64
+	// rebuilds counts the scans that have replaced the hints.
+	rebuilds int
 	// abandoned is called without the mutex when work of another server may be found.
 	abandoned func()
 }
@@ -56,6 +58,25 @@ func (h *hints) addOwnCommit(revision int64, keys []string) {
 	for _, key := range keys {
 		if revision > h.revision && len(h.ownCommits) < maximumOwnCommits {
 			h.ownCommits[key] = revision
+		}
+	}
+}
+
+// rebuilt returns the number of rebuilds until now.
+func (h *hints) rebuilt() int {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.rebuilds
+}
+
+// recheck notes rows as uncertain if their values were written or read before a rebuild and applied after it: another server may have
+// changed them between, and the watch does not report again what the scan has found.
+func (h *hints) recheck(rebuilds int, keys []string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, key := range keys {
+		if h.rebuilds != rebuilds && hasHints(key) {
+			h.uncertain[key] = struct{}{}
 		}
 	}
 }
@@ -205,6 +226,7 @@ func (h *hints) replace(fresh *hints, revision int64) {
 	}
 	h.pools, h.vlans, h.outside, h.expiring = fresh.pools, fresh.vlans, fresh.outside, fresh.expiring
 	h.revision = max(h.revision, revision)
+	h.rebuilds++
 	for key, own := range h.ownCommits {
 		if own <= h.revision {
 			delete(h.ownCommits, key)

@@ -25,50 +25,27 @@ type keyedLock struct {
 	users int
 }
 
-// exclusive is the weight of an exclusive lock: more than all shared locks, which have the weight 1.
-const exclusive = 1 << 30
-
-// KeyLock names a lock. Several callers can have a shared one.
-type KeyLock[K cmp.Ordered] struct {
-	Key    K
-	Shared bool
-}
-
 // Lock locks keys in ascending order, which cannot deadlock with another call. It returns the function that unlocks them, or the error of ctx.
 func (k *KeyedLocks[K]) Lock(ctx context.Context, keys ...K) (unlock func(), err error) {
-	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	claims := make([]KeyLock[K], len(keys))
-	for i, key := range keys {
-		claims[i].Key = key
-	}
-	return k.LockAll(ctx, claims...)
-}
-
-// LockAll takes all claimed locks in their order, or none. It returns the function that releases them, or the error of ctx.
-func (k *KeyedLocks[K]) LockAll(ctx context.Context, claims ...KeyLock[K]) (release func(), err error) {
 	var releases []func()
-	release = func() {
-		for _, one := range slices.Backward(releases) {
-			one()
+	unlock = func() {
+		for _, release := range slices.Backward(releases) {
+			release()
 		}
 	}
-	for _, c := range claims {
-		weight := int64(exclusive)
-		if c.Shared {
-			weight = 1
-		}
-		lock := k.addUser(c.Key, 1)
-		if err := lock.Acquire(ctx, weight); err != nil {
-			k.addUser(c.Key, -1)
-			release()
+	for _, key := range slices.Compact(slices.Sorted(slices.Values(keys))) {
+		lock := k.addUser(key, 1)
+		if err := lock.Acquire(ctx, 1); err != nil {
+			k.addUser(key, -1)
+			unlock()
 			return nil, err
 		}
 		releases = append(releases, func() {
-			lock.Release(weight)
-			k.addUser(c.Key, -1)
+			lock.Release(1)
+			k.addUser(key, -1)
 		})
 	}
-	return release, nil
+	return unlock, nil
 }
 
 // IsLocked reports whether a key is locked.
@@ -87,7 +64,7 @@ func (k *KeyedLocks[K]) addUser(key K, change int) *keyedLock {
 	}
 	of := k.locks[key]
 	if of == nil {
-		of = &keyedLock{Weighted: semaphore.NewWeighted(exclusive)}
+		of = &keyedLock{Weighted: semaphore.NewWeighted(1)}
 		k.locks[key] = of
 	}
 	if of.users += change; of.users == 0 {

@@ -220,6 +220,7 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 		return err
 	}
 	defer unlock()
+	rebuilds := l.hints.rebuilt()
 	var revision int64
 	if l.watcher != nil {
 		revision, err = l.watcher.CommitAt(ctx, changes...)
@@ -231,6 +232,7 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 			_ = l.hints.apply(change.Key, change.Value, 0) // it cannot fail for a row that was just written
 		}
 		l.hints.addOwnCommit(revision, keys)
+		l.hints.recheck(rebuilds, keys)
 		return nil
 	}
 	first, reading := l.reload(ctx, keys)
@@ -250,6 +252,7 @@ func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 func (l *Ledger) reload(ctx context.Context, keys []string) (first []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswerTimeout)
 	defer cancel()
+	defer l.hints.recheck(l.hints.rebuilt(), keys)
 	for i, key := range keys {
 		raw, err := l.store.Get(ctx, key)
 		if err != nil {
@@ -477,48 +480,27 @@ func (l *Ledger) begin(ctx context.Context) error {
 
 // Expire removes rows after their quarantine and expired tombstones. It returns the number of resources that became free.
 // It also reads uncertain rows again. It fails if the store does; the number is then incomplete.
-func (l *Ledger) Expire(ctx context.Context, now time.Time) (int, error) {
-	due := l.hints.due(now)
-	freed := 0
-	for batch := Batch(l.store); len(due) > 0; {
-		part := due[:min(batch, len(due))]
-		due = due[len(part):]
-		n, err := l.deleteRows(ctx, part)
-		if freed += n; err != nil {
-			return freed, err
+func (l *Ledger) Expire(ctx context.Context, now time.Time) (freed int, err error) {
+	err = retry(ctx, func(int) error {
+		for part := range slices.Chunk(l.hints.due(now), Batch(l.store)) {
+			changes, resources := make([]Change, len(part)), 0
+			for i, row := range part {
+				changes[i] = Change{Key: row.key, Was: row.row}
+				if !row.until.IsZero() {
+					resources++
+				}
+			}
+			if err := l.commit(ctx, changes...); err != nil {
+				return err // after a conflict, the hints have been corrected
+			}
+			freed += resources
 		}
+		return nil
+	})
+	if err == nil {
+		_, err = l.resolveUncertain(ctx)
 	}
-	_, err := l.resolveUncertain(ctx)
 	return freed, err
-}
-
-// deleteRows removes rows, each by itself if another server changed one of them.
-func (l *Ledger) deleteRows(ctx context.Context, rows []expiry) (freed int, err error) {
-	changes := make([]Change, len(rows))
-	for i, row := range rows {
-		changes[i] = Change{Key: row.key, Was: row.row}
-		if !row.until.IsZero() {
-			freed++
-		}
-	}
-	err = l.commit(ctx, changes...)
-	if !errors.Is(err, ErrConflict) || len(rows) == 1 {
-		if errors.Is(err, ErrConflict) {
-			return 0, nil // the hints have been corrected
-		}
-		if err != nil {
-			return 0, err
-		}
-		return freed, nil
-	}
-	freed = 0
-	for i := range rows {
-		n, err := l.deleteRows(ctx, rows[i:i+1])
-		if freed += n; err != nil {
-			return freed, err
-		}
-	}
-	return freed, nil
 }
 
 // Usage returns the usage of a pool. It is zero for an unknown pool.

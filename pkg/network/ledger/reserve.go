@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,8 +51,6 @@ type Intent struct {
 	Cloud string
 	// State is Intended, or Bound if no cloud is called.
 	State network.State
-	// BindUntil is the BindUntil of the allocation.
-	BindUntil time.Time
 	// Now is the time of the choice.
 	Now time.Time
 	// Proceed is called directly before each commit; its error ends the reservation. Nil always proceeds.
@@ -332,21 +328,20 @@ func (r *reservation) proceed() error {
 	return nil
 }
 
-// Next returns a free address of a part of a pool without reserving it. attempt 0 returns the first one, and higher
-// ones return others. The errors wrap network.ErrUnknownPool, ErrOutside if no address of the part is selectable, and
-// ErrExhausted.
-func (l *Ledger) Next(ctx context.Context, name string, within netip.Prefix, attempt int) (netip.Addr, error) {
-	address, err := l.next(name, within, attempt)
+// Next returns a free address of a part of a pool without reserving it, and the following one at the next call. The errors
+// wrap network.ErrUnknownPool, ErrOutside if no address of the part is selectable, and ErrExhausted.
+func (l *Ledger) Next(ctx context.Context, name string, within netip.Prefix) (netip.Addr, error) {
+	address, err := l.next(name, within)
 	if err == nil {
 		return address, nil
 	}
 	if uncertain, settling := l.resolveUncertain(ctx); settling != nil || !uncertain {
 		return address, err
 	}
-	return l.next(name, within, attempt)
+	return l.next(name, within)
 }
 
-func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr, error) {
+func (l *Ledger) next(name string, within netip.Prefix) (netip.Addr, error) {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
 	of := l.hints.pools[name]
@@ -358,9 +353,6 @@ func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr
 	at := of.family(within.Addr())
 	if at < 0 || !of.indexes[at].Gives(first, last) {
 		return netip.Addr{}, fmt.Errorf("%w: the pool %s chooses no addresses of %s", network.ErrOutside, name, within)
-	}
-	if attempt > 0 && l.Shared() {
-		of.indexes[at].Jump(first, last, maphash.String(seed, name+"/"+strconv.Itoa(attempt)))
 	}
 	address, ok := of.indexes[at].Next(first, last)
 	if !ok {

@@ -141,7 +141,7 @@ func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (a net
 // for an unreadable one, until it returns an error. even reports that owners' rows and resources' rows are consistent;
 // it compares sums of hashes.
 func Walk(ctx context.Context, store Store, each func(Entry, *BrokenRow) error) (even bool, err error) {
-	listed, held := uint64(0), uint64(0)
+	seed, listed, held := maphash.MakeSeed(), uint64(0), uint64(0)
 	err = store.Scan(ctx, "", func(key, value []byte) error {
 		if string(key) == keyFormat {
 			return nil

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -32,14 +31,6 @@ const (
 	remedyTwo     = "two may use it: find out who does, and release the other with `graft ledger release`"
 )
 
-// VerifyOptions configure Verify.
-type VerifyOptions struct {
-	// Now is the current time for comparisons.
-	Now time.Time
-	// Maximum limits the reported faults. Default 10,000.
-	Maximum int
-}
-
 // Report is the result of Verify.
 type Report struct {
 	// Rows are all rows, Allocations those of owners; Held and Quarantined are the resources.
@@ -54,11 +45,10 @@ type Report struct {
 	More   bool    `json:"more,omitempty"`
 }
 
-// Verify reports all mistakes in the rows of a store. It reads them once, as they are at one time. It keeps the keys of
-// all resources in memory. It fails if the store does; mistakes in rows are no error.
-func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
-	o.Maximum = cmp.Or(o.Maximum, 10_000)
-	v := &verifier{VerifyOptions: o, owners: map[network.Owner]bool{}, resources: map[string]*resource{}, quotas: newTally()}
+// Verify reports all mistakes in the rows of a store, or the first ones up to a maximum above 0. It reads them once, as they are at one
+// time. It keeps the keys of all resources in memory. It fails if the store does; mistakes in rows are no error.
+func Verify(ctx context.Context, store Store, maximum int) (*Report, error) {
+	v := &verifier{maximum: cmp.Or(maximum, DefaultMaximumFaults), owners: map[network.Owner]bool{}, resources: map[string]*resource{}, quotas: newTally()}
 	if err := v.checkFormat(ctx, store); err != nil {
 		return nil, err
 	}
@@ -75,9 +65,12 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 	return &v.report, nil
 }
 
+// DefaultMaximumFaults limits the faults of a report.
+const DefaultMaximumFaults = 10_000
+
 type verifier struct {
-	VerifyOptions
-	report Report
+	maximum int
+	report  Report
 	// owners are those with a row, and true if it is readable.
 	owners map[network.Owner]bool
 	// resources has the resources that rows of owners list, and those that have a row, by key.
@@ -105,7 +98,7 @@ func (v *verifier) resource(key string) *resource {
 }
 
 func (v *verifier) add(key, problem, remedy string) {
-	if len(v.report.Faults) >= v.Maximum {
+	if len(v.report.Faults) >= v.maximum {
 		v.report.More = true
 		return
 	}
@@ -169,7 +162,6 @@ func (v *verifier) row(key, value []byte) error {
 		v.report.Quarantined++
 		v.resource(e.Key).quarantined = true
 	}
-	v.checkTimes(e)
 	return nil
 }
 
@@ -188,23 +180,6 @@ func (v *verifier) unreadable(key string, err error) {
 		v.resource(key).broken = true
 	}
 	v.add(key, err.Error(), remedy)
-}
-
-const (
-	// skew is the tolerated difference of clocks. It is large, because only a wrong clock should be reported.
-	skew = time.Hour
-	// impossibleQuarantine is longer than the quarantine of any pool.
-	impossibleQuarantine = 366 * 24 * time.Hour
-)
-
-func (v *verifier) checkTimes(e Entry) {
-	if a := e.Allocation; a != nil && a.Since.After(v.Now.Add(skew)) {
-		v.add(e.Key, "its start "+a.Since.Format(time.RFC3339)+" is in the future", "check the clocks of the servers; the allocation is valid")
-	}
-	if e.Until.After(v.Now.Add(impossibleQuarantine)) {
-		v.add(e.Key, "its quarantine ends at "+e.Until.Format(time.RFC3339)+", which is more than a year",
-			"check the clocks of the servers; the server ends it after the pool's quarantine")
-	}
 }
 
 // compareOwners checks that the row of a resource names the owner that lists it, and the other way round.

@@ -55,9 +55,6 @@ func (c *compiler) profile(name string, profiles position, spec v1alpha1.Network
 	choice.Link = c.link(p.At("link"), spec.Link)
 	choice.config = c.configuration(c.request, spec.Config.Node, p.At("config"))
 	c.addressing(choice, p.At("config").At("interface"))
-	if choice.Link != nil {
-		c.beyondDocker(p.At("config"))
-	}
 	return choice
 }
 
@@ -208,17 +205,6 @@ func (c *compiler) ends(made *Link, p position, spec *v1alpha1.NetworkLink) {
 			}
 			made.Peers = append(made.Peers, address)
 		})
-	}
-}
-
-// beyondDocker warns of settings that Docker does not support. Networks of such a profile are rejected.
-func (c *compiler) beyondDocker(config position) {
-	var tree map[string]any
-	if config.Absent() || config.Node.Decode(&tree) != nil {
-		return // another finding reports what cannot be decoded
-	}
-	for _, beyond := range device.BeyondDocker(tree) {
-		c.warn(config.Walk(beyond.Field), NotForDocker, "%s: a Docker network of this profile, which has a link, is refused", beyond.Message)
 	}
 }
 

@@ -343,6 +343,4 @@ const (
 	NoRoom source.Rule = "no-room"
 	// ForeignMAC: a MAC prefix belongs to a hardware vendor.
 	ForeignMAC source.Rule = "foreign-mac"
-	// NotForDocker: a profile with a link has a setting that Docker does not support.
-	NotForDocker source.Rule = "not-for-docker"
 )

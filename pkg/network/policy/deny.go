@@ -19,13 +19,18 @@ import (
 // ErrDenied means that a deny rule of the profile rejects the request. Users see its text.
 var ErrDenied = errors.New("denied")
 
-// Denial is the reason for a denied request.
+// Denial is the error of a denied request. It is ErrDenied.
 type Denial struct {
-	// Name is the name of the rule, Code the HTTP status of the response, and Message the text for the user.
-	Name    string
+	// Code is the HTTP status of the response, and Message the text for the user.
 	Code    int
 	Message string
 }
+
+// Error implements error.
+func (d *Denial) Error() string { return ErrDenied.Error() + ": " + d.Message }
+
+// Is reports whether target is ErrDenied.
+func (d *Denial) Is(target error) bool { return target == ErrDenied }
 
 // denial is a rule that denies requests.
 type denial struct {
@@ -38,10 +43,10 @@ type denial struct {
 // forbidden is the default code of a denial.
 const forbidden = 403
 
-// Deny returns the first denial that applies to a request, or nil. It fails if an expression does.
-func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
+// Permit evaluates the deny rules. The error is the *Denial of the first one that applies, or that of an expression.
+func (p *Policy) Permit(ctx context.Context, s Subject) error {
 	if len(p.deny) == 0 {
-		return nil, nil
+		return nil
 	}
 	ctx, end := expression.Limit(ctx)
 	defer end()
@@ -49,7 +54,7 @@ func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 	for _, rule := range p.deny {
 		applies, err := isTrue(ctx, rule.when, vars)
 		if err != nil {
-			return nil, fmt.Errorf("evaluating the rule %s: %w", rule.name, err)
+			return fmt.Errorf("evaluating the rule %s: %w", rule.name, err)
 		}
 		if !applies {
 			continue
@@ -57,21 +62,12 @@ func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 		message := "denied by the rule " + rule.name
 		if rule.message != nil {
 			if message, err = rule.message.String(ctx, vars); err != nil {
-				return nil, fmt.Errorf("evaluating the message of the rule %s: %w", rule.name, err)
+				return fmt.Errorf("evaluating the message of the rule %s: %w", rule.name, err)
 			}
 		}
-		return &Denial{Name: rule.name, Code: rule.code, Message: message}, nil
+		return &Denial{Code: rule.code, Message: message}
 	}
-	return nil, nil
-}
-
-// Permit evaluates the deny rules. The error wraps ErrDenied if one applies.
-func (p *Policy) Permit(ctx context.Context, s Subject) error {
-	denial, err := p.Deny(ctx, s)
-	if err != nil || denial == nil {
-		return err
-	}
-	return fmt.Errorf("%w: %s", ErrDenied, denial.Message)
+	return nil
 }
 
 // maximumQuotaName limits the name of a quota, in bytes, because it is part of a key in the ledger.

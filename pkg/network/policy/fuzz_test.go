@@ -78,7 +78,7 @@ func FuzzCompile(f *testing.F) {
 		for _, name := range of.ProfileNames() {
 			_, _ = of.Profile(name).Config(t.Context(), Subject{}) // any result is valid
 		}
-		_, _ = of.Deny(t.Context(), Subject{})
+		_ = of.Permit(t.Context(), Subject{})
 		of.Shared()
 	})
 }

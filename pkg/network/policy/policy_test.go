@@ -6,6 +6,7 @@ package policy_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"os"
 	"slices"
@@ -263,17 +264,18 @@ func TestDeny(t *testing.T) {
 	}{
 		"an empty configuration": {},
 		"with a message": {of: policy.Subject{Profile: "acme.com/four", Config: dhcp, Contract: "docker"},
-			want: &policy.Denial{Name: "no-dhcp", Code: 400, Message: "no DHCP in acme.com/four"}},
+			want: &policy.Denial{Code: 400, Message: "no DHCP in acme.com/four"}},
 		"without a message": {of: policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}},
-			want: &policy.Denial{Name: "no-pods", Code: 403, Message: "denied by the rule no-pods"}},
+			want: &policy.Denial{Code: 403, Message: "denied by the rule no-pods"}},
 		"a claim is no pod": {of: policy.Subject{Claim: &policy.Claim{Namespace: "kube-system"}}},
 		"a failing expression": {of: policy.Subject{Config: device.Config{Interface: device.Interface{Name: "x"}}},
 			err: "evaluating the rule fails: policy.yaml:74:79: there is no rules; read a field that may be missing as .?rules.orValue(…)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := p.Deny(t.Context(), test.of)
-			if message(err) != test.err {
+			err := p.Permit(t.Context(), test.of)
+			got, denied := errors.AsType[*policy.Denial](err)
+			if !denied && message(err) != test.err {
 				t.Fatalf("%v, want %s", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -353,7 +355,7 @@ func TestConcurrency(t *testing.T) {
 				if _, err := p.DeviceConfig(t.Context(), d); err != nil {
 					t.Error(err)
 				}
-				if _, err := p.Deny(t.Context(), policy.Subject{Device: d}); err != nil {
+				if err := p.Permit(t.Context(), policy.Subject{Device: d}); err != nil {
 					t.Error(err)
 				}
 				if _, err := p.Pool("four").Quotas(t.Context(), policy.Subject{Node: "worker-1"}); err != nil {

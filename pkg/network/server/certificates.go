@@ -5,18 +5,16 @@
 package server
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // TLS has the paths of certificate files.
@@ -31,7 +29,7 @@ func (t *TLS) Check() error {
 	if t == nil {
 		return nil
 	}
-	return (&certificates{TLS: t}).load()
+	return newCertificates(t).load()
 }
 
 // certificates are loaded from files, and again when the files change. If that fails, the old ones stay active.
@@ -40,42 +38,34 @@ type certificates struct {
 	current atomic.Pointer[tls.Config]
 
 	mutex sync.Mutex
-	// contents are the files of current. problem is the error of the last reload, which is logged once.
-	contents [][]byte
-	problem  string
+	files serving.CertificateFiles
+	// problem is the error of the last reload, which is logged once.
+	problem string
+}
+
+func newCertificates(t *TLS) *certificates {
+	return &certificates{TLS: t, files: serving.CertificateFiles{CertFile: t.CertFile, KeyFile: t.KeyFile, CAFile: t.ClientCAFile}}
 }
 
 // load loads the files if they have changed.
 func (c *certificates) load() error {
-	contents := make([][]byte, 3)
-	for i, name := range []string{c.CertFile, c.KeyFile, c.ClientCAFile} {
-		var err error
-		if name == "" {
-			continue
+	err := c.files.Load(func(certificate tls.Certificate, authorities []byte) error {
+		config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}}
+		if c.ClientCAFile != "" {
+			config.ClientCAs = x509.NewCertPool()
+			if !config.ClientCAs.AppendCertsFromPEM(authorities) {
+				return errors.New("there is no certificate in the file of client CAs")
+			}
+			config.ClientAuth = tls.RequireAndVerifyClientCert
+			// A resumed session would not be verified with the current CAs.
+			config.SessionTicketsDisabled = true
 		}
-		if contents[i], err = disk.ReadFile(name, disk.CertificateSize); err != nil {
-			return fmt.Errorf("loading certificates: %w", err)
-		}
-	}
-	if slices.EqualFunc(contents, c.contents, bytes.Equal) {
+		c.current.Store(config)
 		return nil
-	}
-	certificate, err := tls.X509KeyPair(contents[0], contents[1])
+	})
 	if err != nil {
 		return fmt.Errorf("loading certificates: %w", err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}}
-	if c.ClientCAFile != "" {
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(contents[2]) {
-			return errors.New("loading certificates: there is no certificate in the file of client CAs")
-		}
-		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// A resumed session would not be verified with the current CAs.
-		config.SessionTicketsDisabled = true
-	}
-	c.contents = contents
-	c.current.Store(config)
 	return nil
 }
 

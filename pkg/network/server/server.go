@@ -126,7 +126,7 @@ func (s *Server) open(ctx context.Context, l Listener, named map[string][]net.Li
 	p := &openAddress{Listener: l, log: s.options.Log.WithValues("listener", l.String())}
 	var err error
 	if l.TLS != nil {
-		p.tls = &certificates{TLS: l.TLS}
+		p.tls = newCertificates(l.TLS)
 		if err := p.tls.load(); err != nil {
 			return nil, err
 		}

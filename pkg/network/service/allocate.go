@@ -273,9 +273,6 @@ func (c *call) completeIntents() error {
 		in.Cloud, in.Now, in.Proceed = pool.CloudName, now, c.proceed
 		if pool.Cloud != nil {
 			state = network.Intended
-			if pool.Settle > 0 {
-				in.BindUntil = bindUntil(now, pool.Settle)
-			}
 		}
 	}
 	for i := range c.intents {

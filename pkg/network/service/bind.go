@@ -61,7 +61,7 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 	p := c.turns[i]
 	for range maximumInUse {
 		var bound network.Allocation
-		bound, err = c.bindOnce(ctx, a, state, p, c.fresh[i])
+		bound, err = c.bindOnce(ctx, a, state, p)
 		if err == nil {
 			return bound, nil
 		}
@@ -91,25 +91,22 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 		return a, err
 	}
 	in := c.intents[i]
-	in.Now, in.Together, in.Request = a.Since, a.Together, a.Request
-	if in.Grouped = false; !a.BindUntil.IsZero() {
-		in.BindUntil = bindUntil(c.options.Clock.Now(), pool.Settle)
-	}
+	in.Now, in.Together, in.Request, in.Grouped = a.Since, a.Together, a.Request, false
 	replaced, _, err := c.ledger.Reserve(ctx, in)
 	return replaced, c.noteExhausted(err)
 }
 
-// bindOnce calls the cloud once, unless it is known to have the allocation, and records the result. For a fresh
-// allocation, no cloud was called before.
-func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *turn, fresh bool) (network.Allocation, error) {
-	a, earlier, of, err := s.becomeWorker(ctx, a, true)
+// bindOnce calls the cloud once, unless it is known to have the allocation, and records the result.
+func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *turn) (network.Allocation, error) {
+	a, err := s.becomeWorker(ctx, a)
+	if err != nil || a.State == network.Bound {
+		return a, err
+	}
+	of, err := s.backend(a)
 	if err != nil {
 		return a, err
 	}
-	if fresh {
-		earlier = time.Time{}
-	}
-	binding := a.Binding
+	binding, earlier := a.Binding, a.BindUntil
 	if !confirmed(binding) && of.Cloud != nil {
 		if binding, err = s.callBind(ctx, a, of, p); err != nil {
 			return a, err
@@ -118,97 +115,61 @@ func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state netw
 	return s.record(ctx, a, outcome{binding, of.name, earlier}, state)
 }
 
-// bindUntil returns the BindUntil of an allocation that is written now: a call that ends within three quarters of the
-// cloud's settle time has no effect after it. Half of that time is for the call itself, see callDeadline.
-func bindUntil(now time.Time, settle time.Duration) time.Time {
-	return now.Add(settle + settle/2 + settle/4)
-}
-
-// mustExtend reports whether a call that begins now could have an effect after the allocation's BindUntil.
-func (s *Service) mustExtend(a network.Allocation, of Cloud) bool {
-	return of.Cloud != nil && of.Settle > 0 && a.BindUntil.Before(s.options.Clock.Now().Add(of.Settle+of.Settle/2))
-}
-
-// callDeadline returns a context in which a call cannot be sent too late for the allocation's BindUntil, even if this
-// process is paused before it. It writes a later BindUntil if the call had to wait for its turn.
-func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of Cloud) (context.Context, context.CancelFunc, error) {
-	if of.Settle == 0 {
-		return ctx, func() {}, nil
-	}
-	if s.mustExtend(*a, of) {
-		extended, _, _, err := s.becomeWorker(ctx, *a, true)
-		if err != nil {
-			return nil, nil, err
-		}
-		*a = extended
-	}
-	ctx, cancel := context.WithTimeout(ctx, a.BindUntil.Add(-of.Settle).Sub(s.options.Clock.Now()))
-	return ctx, cancel, nil
-}
-
 // poll is the interval between reads of a row that another server works on. A bind takes some tenths of a second.
 const poll = 50 * time.Millisecond
 
-// becomeWorker makes this process the worker of an allocation; before a bind, it records the end of the call's effect.
-// It waits while another server with a valid lease works on it. earlier is the end of earlier calls' effects.
-func (s *Service) becomeWorker(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of Cloud, err error) {
-	a, bound, err := s.waitForWorker(ctx, a)
-	if err != nil {
-		return a, earlier, of, err
+// becomeWorker makes this process the worker of an allocation. It waits while another server with a valid lease works on
+// it, and returns the allocation as it is then; it may be bound.
+func (s *Service) becomeWorker(ctx context.Context, a network.Allocation) (network.Allocation, error) {
+	a, err := s.waitForWorker(ctx, a)
+	if err != nil || a.State == network.Bound || a.Worker == s.ledger.Server() {
+		return a, err
 	}
-	earlier = a.BindUntil
-	of, err = s.backend(a)
-	if err != nil || bound {
-		return a, earlier, of, err
-	}
-	extends := binds && !confirmed(a.Binding) && s.mustExtend(a, of)
-	if a.Worker == s.ledger.Server() && !extends {
-		return a, earlier, of, nil
-	}
-	now, err = s.update(ctx, a, func(found *network.Allocation) error {
+	return s.updateIntent(ctx, a, func(found *network.Allocation) { found.Worker = s.ledger.Server() })
+}
+
+// updateIntent changes an allocation unless it was released, or another server has become its worker.
+func (s *Service) updateIntent(ctx context.Context, a network.Allocation, change func(found *network.Allocation)) (network.Allocation, error) {
+	now, err := s.update(ctx, a, func(found *network.Allocation) error {
 		if found.State == network.Releasing {
 			return errReleased
 		}
 		if found.Worker != a.Worker {
 			return fmt.Errorf("%w: another server works on it", network.ErrUnavailable)
 		}
-		if found.Worker = s.ledger.Server(); extends {
-			found.BindUntil = bindUntil(s.options.Clock.Now(), of.Settle)
-		}
+		change(found)
 		return nil
 	})
 	if errors.Is(err, network.ErrNotHeld) {
 		err = errReleased
 	}
 	if err != nil {
-		return a, earlier, of, err
+		return a, err
 	}
-	return now, earlier, of, nil
+	return now, nil
 }
 
 // waitForWorker waits until no other living server works on an allocation, or until that server has bound it, and returns it as it is
 // then. It returns errReleased if the allocation is being released or was replaced.
-func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now network.Allocation, bound bool, err error) {
-	for a.Worker != s.ledger.Server() {
+func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (network.Allocation, error) {
+	for a.Worker != s.ledger.Server() && a.State != network.Bound {
 		alive, err := s.ledger.Alive(ctx, a.Worker)
 		if err != nil || !alive {
-			return a, false, err
+			return a, err
 		}
 		if err := s.sleep(ctx, poll); err != nil {
-			return a, false, err
+			return a, err
 		}
 		now, err := s.ledger.Get(ctx, a.Owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && (now.Generation != a.Generation || now.State == network.Releasing) {
 			err = errReleased
 		}
 		if err != nil {
-			return a, false, err
+			return a, err
 		}
-		if a = now; a.State == network.Bound {
-			return a, true, nil
-		}
+		a = now
 	}
-	return a, false, nil
+	return a, nil
 }
 
 // minimumLease is the rest of the lease that a cloud call requires at its start.
@@ -232,14 +193,24 @@ func (s *Service) callCloud(ctx context.Context, of Cloud, p *turn, do func(ctx 
 	})
 }
 
-// callBind calls the cloud.
+// callBind calls the cloud. Before, it records until when the call may have an effect; the call ends so early that it
+// cannot be sent too late for that, even if this process is paused before it.
 func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *turn) (binding network.Binding, err error) {
 	err = s.callCloud(ctx, of, p, func(ctx context.Context) error {
-		ctx, cancel, err := s.callDeadline(ctx, &a, of)
-		if err != nil {
-			return err
+		if of.Settle > 0 {
+			until := s.options.Clock.Now().Add(of.Settle + of.Settle/2 + of.Settle/4)
+			_, err := s.updateIntent(ctx, a, func(found *network.Allocation) {
+				if found.BindUntil.Before(until) { // an earlier call may have had a longer timeout
+					found.BindUntil = until
+				}
+			})
+			if err != nil {
+				return err
+			}
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, until.Add(-of.Settle).Sub(s.options.Clock.Now()))
+			defer cancel()
 		}
-		defer cancel()
 		binding, err = of.Cloud.Bind(ctx, a)
 		return err
 	})
@@ -509,7 +480,7 @@ func (s *Service) finishRelease(ctx context.Context, a network.Allocation, backg
 	if err := s.becomeReleaser(ctx, a); err != nil {
 		return err
 	}
-	if err := s.unbindUnless(ctx, a, background, func() (bool, error) { return false, nil }); err != nil {
+	if err := s.unbindUnless(ctx, a, background, func() (bool, error) { return s.isReleased(ctx, a) }); err != nil {
 		return fmt.Errorf("releasing in the cloud: %w", err)
 	}
 	pool, err := s.pool(a.Pool)
@@ -517,6 +488,15 @@ func (s *Service) finishRelease(ctx context.Context, a network.Allocation, backg
 		return err
 	}
 	return s.deleteUnchanged(ctx, a, pool.Quarantine)
+}
+
+// isReleased reports whether a release was finished elsewhere.
+func (s *Service) isReleased(ctx context.Context, a network.Allocation) (bool, error) {
+	now, err := s.ledger.Get(ctx, a.Owner)
+	if errors.Is(err, network.ErrNotHeld) {
+		return true, nil
+	}
+	return err == nil && !sameAllocation(now, a), err
 }
 
 // becomeReleaser makes this process the worker of a release, unless another server that holds its lease is.

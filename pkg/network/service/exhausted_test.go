@@ -39,7 +39,7 @@ func TestExhaustedPoolsAreCounted(t *testing.T) {
 	if !errors.Is(err, network.ErrExhausted) || given == 0 {
 		t.Fatalf("got error %v after %d", err, given)
 	}
-	if _, err := w.Next(t.Context(), "plain", netip.MustParsePrefix("10.0.0.0/24"), 0); !errors.Is(err, network.ErrExhausted) {
+	if _, err := w.Next(t.Context(), "plain", netip.MustParsePrefix("10.0.0.0/24")); !errors.Is(err, network.ErrExhausted) {
 		t.Errorf("got error %v, want %v", err, network.ErrExhausted)
 	}
 	if _, err := w.Allocate(t.Context(), request("plain", "taken", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {

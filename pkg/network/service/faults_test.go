@@ -185,6 +185,38 @@ func TestCallIsNotSentAfterAPause(t *testing.T) {
 	})
 }
 
+// TestShorterTimeoutKeepsTheEndOfEarlierCalls checks that a call after a change of the cloud's timeout does not shorten
+// the time until which an earlier call may take effect.
+func TestShorterTimeoutKeepsTheEndOfEarlierCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := newFake()
+		book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pools := func(settle time.Duration) map[string]service.Pool {
+			return map[string]service.Pool{"slow": {Cloud: cloud, Settle: settle}}
+		}
+		s := service.New(book, pools(time.Minute), service.Options{Clock: clock.RealClock{}})
+		cloud.hook = func(string, network.Allocation) error { return errBroken }
+		var until []time.Time
+		for range 2 {
+			if _, err := s.Allocate(t.Context(), request("slow", "a")); !errors.Is(err, network.ErrUnavailable) {
+				t.Errorf("got error %v", err)
+			}
+			a, err := s.Get(t.Context(), request("slow", "a").Owner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			until = append(until, a.BindUntil)
+			s.Configure(pools(time.Second), nil)
+		}
+		if until[1].Before(until[0]) {
+			t.Errorf("calls may take effect until %s, and the row has %s", until[0], until[1])
+		}
+	})
+}
+
 // deadlines is a cloud that records the deadline of the last call to bind.
 type deadlines struct {
 	*fakeCloud

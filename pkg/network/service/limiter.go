@@ -52,8 +52,6 @@ type Limiter struct {
 	typical time.Duration
 	// pausedUntil is the end of the pause that the cloud requested.
 	pausedUntil time.Time
-	// lastRetry is the time at which the last rejected caller is expected again.
-	lastRetry time.Time
 }
 
 const (
@@ -111,7 +109,8 @@ func (l *Limiter) admit(n int, deadline time.Time) ([]*turn, error) {
 	now := l.clock.Now()
 	late := l.estimate(now, l.waitingBinds+n-1) - deadline.Sub(now)
 	if late > 0 || l.waitingBinds > 0 && l.waitingBinds+n > maximumWaiting {
-		return nil, &network.Busy{RetryAfter: l.retryAfter(now, max(0, late), n), Of: l.name}
+		after := max(minimumRetryAfter, min(maximumRetryAfter, late))
+		return nil, &network.Busy{RetryAfter: after.Round(time.Millisecond), Of: l.name}
 	}
 	for i := range turns {
 		turns[i] = &turn{limiter: l, share: l.binds, waiting: &l.waitingBinds}
@@ -150,25 +149,11 @@ func (l *Limiter) estimate(now time.Time, ahead int) time.Duration {
 	return wait
 }
 
+// The bounds of the Retry-After of refused calls. HTTP sends whole seconds (RFC 9110, 10.2.3).
 const (
-	// minimumRetryAfter and lastReturn bound the Retry-After of refused calls. HTTP sends whole seconds (RFC 9110, 10.2.3).
 	minimumRetryAfter = time.Second
 	maximumRetryAfter = time.Minute
 )
-
-// retryAfter returns the time after which a refused call should return: after all other refused calls, at the current
-// rate.
-func (l *Limiter) retryAfter(now time.Time, late time.Duration, n int) time.Duration {
-	slot := max(l.typical/time.Duration(l.parallel), time.Duration(float64(time.Second)/float64(l.bucket.Limit())))
-	if due := now.Add(late); l.lastRetry.Before(due) {
-		l.lastRetry = due
-	}
-	l.lastRetry = l.lastRetry.Add(time.Duration(n) * slot)
-	if latest := now.Add(maximumRetryAfter); l.lastRetry.After(latest) {
-		l.lastRetry = latest
-	}
-	return max(minimumRetryAfter, l.lastRetry.Sub(now)).Round(time.Millisecond)
-}
 
 // delay returns the time that the next call must wait. If it is 0, the call is counted.
 func (l *Limiter) delay() time.Duration {
@@ -304,15 +289,8 @@ func (p *turn) cancel() {
 
 // requestedPause returns the pause that a cloud requested, or 0.
 func requestedPause(err error) time.Duration {
-	var (
-		requested *cloud.RetryAfter
-		busy      *network.Busy
-	)
-	switch {
-	case errors.As(err, &requested):
+	if requested, ok := errors.AsType[*cloud.RetryAfter](err); ok {
 		return min(requested.After, cloud.MaximumRetryAfter)
-	case errors.As(err, &busy):
-		return min(busy.RetryAfter, cloud.MaximumRetryAfter)
 	}
 	return 0
 }

@@ -71,9 +71,7 @@ func TestRequestsBeyondTheRateOfTheCloud(t *testing.T) {
 					random := rand.New(rand.NewPCG(7, uint64(pod)))
 					group.Go(func() {
 						for attempt := 0; ; attempt++ {
-							ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
-							_, err := s.Allocate(ctx, request("pool", fmt.Sprint(pod)))
-							cancel()
+							err := allocateWithin(t, s, fmt.Sprint(pod), 50*time.Second)
 							if attempts[pod]++; err == nil {
 								return
 							}
@@ -95,18 +93,22 @@ func TestRequestsBeyondTheRateOfTheCloud(t *testing.T) {
 	}
 }
 
+// allocateWithin allocates for an owner, with a deadline.
+func allocateWithin(t *testing.T, s *service.Service, key string, d time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	_, err := s.Allocate(ctx, request("pool", key))
+	return err
+}
+
 // TestBusyRequestWritesNothing checks that a refused request writes nothing to the ledger, and that owners with started or
 // complete work are not refused.
 func TestBusyRequestWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: time.Second}
 		s := crowd(t, l, &service.Limit{Rate: 1, Burst: 1, Parallel: 1}, service.Options{})
-		within := func(key string, d time.Duration) error {
-			ctx, cancel := context.WithTimeout(t.Context(), d)
-			defer cancel()
-			_, err := s.Allocate(ctx, request("pool", key))
-			return err
-		}
+		within := func(key string, d time.Duration) error { return allocateWithin(t, s, key, d) }
 		if err := within("first", 5*time.Second); err != nil { // no duration of the cloud is known: it is called
 			t.Fatal(err)
 		}
@@ -146,43 +148,38 @@ func TestBusyRequestWritesNothing(t *testing.T) {
 	})
 }
 
-// TestRefusedCallersReturnApart checks that callers that are refused at the same time get different times to return, of at
-// most a minute.
-func TestRefusedCallersReturnApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &limited{takes: time.Second}
-		s := crowd(t, l, &service.Limit{Rate: 1, Burst: 1, Parallel: 1}, service.Options{})
-		within := func(key string, d time.Duration) error {
-			ctx, cancel := context.WithTimeout(t.Context(), d)
-			defer cancel()
-			_, err := s.Allocate(ctx, request("pool", key))
-			return err
-		}
-		var group sync.WaitGroup
-		for i := range 5 {
-			group.Go(func() {
-				if err := within(fmt.Sprint(i), time.Minute); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		last := time.Duration(0)
-		for i := range 100 {
+// TestRefusedCallersReturn checks that refused callers get the time after which they would be served, of a second to a
+// minute.
+func TestRefusedCallersReturn(t *testing.T) {
+	for _, test := range []struct {
+		waiting    int
+		left, want time.Duration
+	}{
+		{waiting: 5, left: 3 * time.Second, want: 2 * time.Second},
+		{waiting: 5, left: 4500 * time.Millisecond, want: time.Second},
+		{waiting: 70, left: 3 * time.Second, want: time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &limited{takes: time.Second}
+			s := crowd(t, l, &service.Limit{Rate: 1, Burst: 1, Parallel: 1}, service.Options{})
+			var group sync.WaitGroup
+			for i := range test.waiting {
+				group.Go(func() {
+					if err := allocateWithin(t, s, fmt.Sprint(i), 100*time.Second); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
 			var busy *network.Busy
-			if err := within(fmt.Sprint("late", i), 3*time.Second); !errors.As(err, &busy) {
-				t.Fatalf("got error %v, want a refusal", err)
+			if err := allocateWithin(t, s, "late", test.left); !errors.As(err, &busy) {
+				t.Errorf("got error %v, want a refusal", err)
+			} else if busy.RetryAfter != test.want {
+				t.Errorf("behind %d calls, a caller with %s returns after %s, want %s", test.waiting, test.left, busy.RetryAfter, test.want)
 			}
-			if busy.RetryAfter > time.Minute || busy.RetryAfter <= last && last < time.Minute {
-				t.Errorf("refused caller %d returns after %s, the one before it after %s", i, busy.RetryAfter, last)
-			}
-			last = busy.RetryAfter
-		}
-		if last != time.Minute {
-			t.Errorf("the last of 100 callers returns after %s, want a minute", last)
-		}
-		group.Wait()
-	})
+			group.Wait()
+		})
+	}
 }
 
 // TestShortRequestsReachFormerlySlowCloud checks that requests with little time reach a cloud that was slow before.
@@ -194,9 +191,7 @@ func TestShortRequestsReachFormerlySlowCloud(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.takes = time.Second
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		if _, err := s.Allocate(ctx, request("pool", "b")); err != nil {
+		if err := allocateWithin(t, s, "b", 5*time.Second); err != nil {
 			t.Error(err)
 		}
 	})

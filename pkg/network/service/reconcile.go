@@ -35,13 +35,15 @@ type reconciler struct {
 	queues map[string]workqueue.TypedRateLimitingInterface[network.Owner]
 	// start starts the workers of a queue. It is set while Run runs.
 	start func(queue workqueue.TypedRateLimitingInterface[network.Owner])
-	// releases are the releases that are known to be unfinished, with the names of their queues.
-	releases map[network.Owner]string
+	// releases are the releases that are known to be unfinished.
+	releases map[network.Owner]struct{}
+	// again requests a scan.
+	again chan struct{}
 }
 
 func (r *reconciler) init(s *Service) {
 	r.Service, r.queues = s, map[string]workqueue.TypedRateLimitingInterface[network.Owner]{}
-	r.releases = map[network.Owner]string{}
+	r.releases, r.again = map[network.Owner]struct{}{}, make(chan struct{}, 1)
 }
 
 // jitter is a rate limiter with pauses that are shortened randomly, down to a half.
@@ -92,34 +94,26 @@ func (r *reconciler) add(a network.Allocation) {
 	}
 }
 
-// track remembers an unfinished release, and returns an error if its cloud is unknown. first reports that the release was not known to
-// wait for this cloud.
+// track remembers an unfinished release, and returns an error if its cloud is unknown. first reports that the release was
+// not known before.
 func (r *reconciler) track(a network.Allocation) (first bool, err error) {
 	if _, err = r.backend(a); !errors.Is(err, errUnknownCloud) {
 		err = nil
 	}
-	queue := r.queueOf(a)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	first = r.releases[a.Owner] != queue
+	_, known := r.releases[a.Owner]
 	if a.State == network.Releasing {
-		r.releases[a.Owner] = queue
+		r.releases[a.Owner] = struct{}{}
 	}
-	return first, err
+	return !known, err
 }
 
-// resume queues the releases of a cloud.
-func (r *reconciler) resume(cloud string) {
-	r.mutex.Lock()
-	var owners []network.Owner
-	for owner, queue := range r.releases {
-		if queue == cloud {
-			owners = append(owners, owner)
-		}
-	}
-	r.mutex.Unlock()
-	for _, owner := range owners {
-		r.enqueue(cloud, owner, 0)
+// scanAgain requests a scan, because another server has ended or a cloud has become known.
+func (r *reconciler) scanAgain() {
+	select {
+	case r.again <- struct{}{}:
+	default:
 	}
 }
 
@@ -146,19 +140,9 @@ func (r *reconciler) run(ctx context.Context) {
 			group.Go(func() { r.process(ctx, queue) })
 		}
 	}
-	noted := maps.Clone(r.releases)
 	r.mutex.Unlock()
-	for owner, queue := range noted {
-		r.enqueue(queue, owner, 0)
-	}
-	lookAgain := make(chan struct{}, 1)
-	r.ledger.OnAbandoned(func() {
-		select {
-		case lookAgain <- struct{}{}:
-		default:
-		}
-	})
-	group.Go(func() { r.watchTime(ctx, lookAgain) })
+	r.ledger.OnAbandoned(r.scanAgain)
+	group.Go(func() { r.watchTime(ctx) })
 	<-ctx.Done()
 	r.mutex.Lock()
 	r.start = nil
@@ -172,8 +156,8 @@ func (r *reconciler) run(ctx context.Context) {
 }
 
 // watchTime ends quarantines at each tick. It scans all unfinished allocations at its start, after each round, and when
-// lookAgain reports that the lease of another server has ended.
-func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
+// requested.
+func (r *reconciler) watchTime(ctx context.Context) {
 	ticker := r.options.Clock.NewTicker(tick)
 	defer ticker.Stop()
 	last := r.options.Clock.Now()
@@ -188,7 +172,7 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-lookAgain:
+		case <-r.again:
 			look()
 		case now := <-ticker.C():
 			if _, err := r.ledger.Expire(ctx, now); err != nil && ctx.Err() == nil {
@@ -296,11 +280,15 @@ func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bo
 }
 
 // scan reads all unfinished allocations, queues the releases, and rolls back the intents of requests that have ended.
-// It calls no cloud.
+// It forgets releases that were finished elsewhere. It calls no cloud.
 func (r *reconciler) scan(ctx context.Context, starting bool) error {
 	var ended []network.Owner
 	waiting, reasons := map[string]int{}, map[string]error{}
+	r.mutex.Lock()
+	finished := maps.Clone(r.releases)
+	r.mutex.Unlock()
 	err := r.ledger.Unfinished(ctx, func(a network.Allocation) error {
+		delete(finished, a.Owner)
 		if _, served := r.active.Load().pools[a.Pool]; !served {
 			return nil // by another server
 		}
@@ -324,6 +312,9 @@ func (r *reconciler) scan(ctx context.Context, starting bool) error {
 	})
 	if err != nil {
 		return fmt.Errorf("reading unfinished allocations: %w", err)
+	}
+	for owner := range finished {
+		r.untrack(owner)
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
 		r.options.Report(network.Owner{}, fmt.Errorf("releases wait for their cloud (%d): %w", waiting[cloud], reasons[cloud]))
@@ -358,10 +349,12 @@ func (r *reconciler) rollBack(ctx context.Context, a network.Allocation) error {
 	if completed {
 		return r.completeAll(ctx, []network.Allocation{a})
 	}
-	a, _, of, err := r.becomeWorker(ctx, a, false)
-	switch {
-	case errors.Is(err, errReleased):
+	if a, err = r.becomeWorker(ctx, a); errors.Is(err, errReleased) {
 		return nil
+	} else if err != nil {
+		return err
+	}
+	switch of, err := r.backend(a); {
 	case err == nil && of.Cloud == nil:
 		return r.deleteUnchanged(ctx, a, 0)
 	case err != nil && !errors.Is(err, errUnknownCloud):

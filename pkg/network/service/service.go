@@ -138,8 +138,8 @@ func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
 	}
 	s.active.Store(&next)
 	for name := range next.clouds {
-		if _, known := before.clouds[name]; !known {
-			s.reconciler.resume(name)
+		if _, known := before.clouds[name]; !known && before.clouds != nil {
+			s.reconciler.scanAgain() // releases may wait for this cloud
 		}
 	}
 }
@@ -235,8 +235,8 @@ func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network
 
 // Next returns a free address for a caller that derives the key of the owner from it; see ledger.Ledger.Next. It fails
 // with network.ErrExhausted if none is free.
-func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, attempt int) (netip.Addr, error) {
-	address, err := s.ledger.Next(ctx, pool, within, attempt)
+func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix) (netip.Addr, error) {
+	address, err := s.ledger.Next(ctx, pool, within)
 	return address, s.noteExhausted(err)
 }
 

@@ -6,7 +6,6 @@ package watch
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 
@@ -23,8 +22,6 @@ import (
 type Reloader[T any] struct {
 	// Read reads the files with the documents.
 	Read func(context.Context) ([]source.File, error)
-	// Additional returns further input of Compile after each Read. Its change is a change of the documents. It may be nil.
-	Additional func() []byte
 	// Compile compiles the files without side effects. A panic is a failure that names the files.
 	Compile func(context.Context, []source.File) (T, error)
 	// Activate makes compiled documents active. It fails if it rejects them.
@@ -65,7 +62,7 @@ func (r *Reloader[T]) Open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.tried = r.digest(files)
+	r.tried = DigestOf(files)
 	if err := r.activate(ctx, files); err != nil {
 		profile.LogPanic(r.Log, err)
 		return err
@@ -82,7 +79,7 @@ func (r *Reloader[T]) Load(ctx context.Context) error {
 	if err != nil {
 		return r.failed(ctx, err)
 	}
-	sum := r.digest(files)
+	sum := DigestOf(files)
 	if sum == r.tried && (r.MayRetry == nil || !r.MayRetry(ctx, r.outcome)) {
 		if r.outcome == nil {
 			r.problem = ""
@@ -98,14 +95,6 @@ func (r *Reloader[T]) Load(ctx context.Context) error {
 		return r.failed(ctx, err)
 	}
 	return nil
-}
-
-// digest identifies the files with the additional input.
-func (r *Reloader[T]) digest(files []source.File) Digest {
-	if r.Additional == nil {
-		return DigestOf(files)
-	}
-	return DigestOf(append(slices.Clone(files), source.File{Data: r.Additional()}))
 }
 
 func (r *Reloader[T]) compile(ctx context.Context, files []source.File) (T, error) {

@@ -11,7 +11,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,18 +22,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
-
-// Media types and names of files, from the image specification of OCI, version 1.1.
-const (
-	indexType    = "application/vnd.oci.image.index.v1+json"
-	manifestType = "application/vnd.oci.image.manifest.v1+json"
-	configType   = "application/vnd.oci.image.config.v1+json"
-	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
-	referenceKey = "org.opencontainers.image.ref.name"
 )
 
 // architectures lists the architectures of nodes that mount the image: a container runtime unpacks only its own one.
@@ -150,50 +143,16 @@ func namesOf(profiles []source.File) []string {
 	return names
 }
 
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Platform    *platform         `json:"platform,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-// described holds the common fields of manifests and indexes.
-type described struct {
-	SchemaVersion int          `json:"schemaVersion"`
-	MediaType     string       `json:"mediaType"`
-	Config        *descriptor  `json:"config,omitempty"`
-	Layers        []descriptor `json:"layers,omitempty"`
-	Manifests     []descriptor `json:"manifests,omitempty"`
-}
-
-type config struct {
-	platform
-
-	Config struct{} `json:"config"`
-	RootFS rootFS   `json:"rootfs"`
-}
-
-type rootFS struct {
-	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"`
-}
-
 // layout collects the files of an OCI layout by their paths. Its methods return the descriptors of the added blobs.
 type layout map[string][]byte
 
-func (l layout) add(mediaType string, data []byte) descriptor {
-	digest := digestOf(data)
-	l["blobs/"+strings.ReplaceAll(digest, ":", "/")] = data
-	return descriptor{MediaType: mediaType, Digest: digest, Size: len(data)}
+func (l layout) add(mediaType string, data []byte) ocispec.Descriptor {
+	sum := digest.FromBytes(data)
+	l[path.Join(ocispec.ImageBlobsDir, sum.Algorithm().String(), sum.Encoded())] = data
+	return ocispec.Descriptor{MediaType: mediaType, Digest: sum, Size: int64(len(data))}
 }
 
-func (l layout) addJSON(mediaType string, object any) descriptor {
+func (l layout) addJSON(mediaType string, object any) ocispec.Descriptor {
 	data, _ := json.Marshal(object) // cannot fail: the fields are texts and numbers
 	return l.add(mediaType, data)
 }
@@ -205,47 +164,40 @@ func Write(out io.Writer, files map[string][]byte, tag string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	compressed, err := store(archived)
-	if err != nil {
-		return "", err
-	}
 	blobs := layout{}
-	layer := blobs.add(layerType, compressed)
-	index := described{SchemaVersion: 2, MediaType: indexType}
+	layer := blobs.add(ocispec.MediaTypeImageLayerGzip, store(archived))
+	version := specs.Versioned{SchemaVersion: 2}
+	index := ocispec.Index{Versioned: version, MediaType: ocispec.MediaTypeImageIndex}
 	for _, architecture := range architectures {
-		on := platform{Architecture: architecture, OS: "linux"}
-		about := blobs.addJSON(configType, config{platform: on, RootFS: rootFS{Type: "layers", DiffIDs: []string{digestOf(archived)}}})
-		manifest := blobs.addJSON(manifestType, described{SchemaVersion: 2, MediaType: manifestType, Config: &about, Layers: []descriptor{layer}})
+		on := ocispec.Platform{Architecture: architecture, OS: "linux"}
+		about := ocispec.Image{Platform: on, RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(archived)}}}
+		manifest := blobs.addJSON(ocispec.MediaTypeImageManifest, ocispec.Manifest{
+			Versioned: version, MediaType: ocispec.MediaTypeImageManifest, Config: blobs.addJSON(ocispec.MediaTypeImageConfig, about),
+			Layers: []ocispec.Descriptor{layer},
+		})
 		manifest.Platform = &on
 		index.Manifests = append(index.Manifests, manifest)
 	}
-	top := blobs.addJSON(indexType, index)
-	top.Annotations = map[string]string{referenceKey: tag}
-	named, _ := json.Marshal(described{SchemaVersion: 2, MediaType: indexType, Manifests: []descriptor{top}}) // cannot fail: see addJSON
-	blobs["index.json"], blobs["oci-layout"] = named, []byte(`{"imageLayoutVersion":"1.0.0"}`)
+	top := blobs.addJSON(ocispec.MediaTypeImageIndex, index)
+	top.Annotations = map[string]string{ocispec.AnnotationRefName: tag}
+	named, _ := json.Marshal(ocispec.Index{Versioned: version, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{top}}) // see addJSON
+	blobs[ocispec.ImageIndexFile], blobs[ocispec.ImageLayoutFile] = named, []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`)
 	whole, err := archive(blobs)
 	if err != nil {
 		return "", err
 	}
 	_, err = out.Write(whole)
-	return top.Digest, err
+	return top.Digest.String(), err
 }
-
-func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
 // store writes bytes uncompressed in the gzip format, which registry tools expect. Only Go's division into blocks and
 // its archive headers can change with the version; compressors change more often. A test pins the digest.
-func store(data []byte) ([]byte, error) {
+func store(data []byte) []byte {
 	var out bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := writer.Write(data); err != nil {
-		return nil, err
-	}
-	err = writer.Close()
-	return out.Bytes(), err
+	writer, _ := gzip.NewWriterLevel(&out, gzip.NoCompression) // the level is valid, and a Buffer does not fail
+	_, _ = writer.Write(data)
+	_ = writer.Close()
+	return out.Bytes()
 }
 
 // archive makes an archive of files and the folders above them: sorted, of root, readable by all, and without a time.

@@ -6,11 +6,12 @@ package compare_test
 
 import (
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot/gardener"
@@ -42,7 +43,14 @@ func BenchmarkMatrix(b *testing.B) {
 		for _, s := range snapshots {
 			s.Invent(program.Lookups()...)
 		}
-		next := program.Only(func(r mutation.RuleInfo) bool { return r.Target.Name != "kube-controller-manager" })
+		fewer := golden.Load(b, profiles...)
+		for _, document := range fewer {
+			document.ControlPlane = slices.DeleteFunc(document.ControlPlane, func(r v1alpha1.TargetRules) bool { return r.Target == "kube-controller-manager" })
+		}
+		next, err := compiler.Compile(fewer, compiler.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
 		result, err := compare.Run(b.Context(), compare.Options{Old: compare.Program{Program: program}, New: compare.Program{Program: next}, Snapshots: snapshots})
 		if err != nil {
 			b.Fatal(err)

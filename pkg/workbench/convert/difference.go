@@ -84,10 +84,8 @@ func (d *differ) compareOwn(p fieldpath.Path, before, after any) bool {
 		{"spec.template.metadata.annotations", target.PodTemplate, d.texts("podAnnotations")},
 		{"spec.template.spec.containers", target.PodTemplate, d.items("containers", "name")},
 		{"spec.template.spec.volumes", target.PodTemplate, d.items("volumes", "name")},
-		{"spec.template.spec.initContainers", target.PodTemplate, d.items("initContainers", "name")},
 		{"spec.storageClass", target.Storage, d.storage("class")},
 		{"spec.storageCapacity", target.Storage, d.storage("capacity")},
-		{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, d.items("containerPolicies", "containerName")},
 		{"spec.units", target.Units, d.units},
 		{"spec.files", target.Files, d.files},
 	} {
@@ -174,12 +172,14 @@ func (c comparison) compare(p fieldpath.Path, before, after any) {
 	}
 }
 
-// list compares lists of named items. It returns false if items have no names, or the list does more than grow.
+// list compares lists of named items. It returns false if items have no names, or the list does more than grow, unless
+// its order has no meaning for rules.
 func (c comparison) list(p fieldpath.Path, before, after any) bool {
+	unordered := slices.Contains([]string{"initContainers", "containerPolicies"}, p[len(p)-1].Key)
 	for _, key := range []string{"name", "path", "containerName", "key", "host", "id"} {
 		was, is, ok := itemsOf(before, after, key)
 		for i, item := range find[[]any](before) {
-			ok = ok && i < len(is) && find[string](item, key) == find[string](find[[]any](after)[i], key)
+			ok = ok && (unordered || i < len(is) && find[string](item, key) == find[string](find[[]any](after)[i], key))
 		}
 		if !ok || len(was) == 0 {
 			continue

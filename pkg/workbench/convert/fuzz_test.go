@@ -119,7 +119,7 @@ func anyFacts(t *testing.T, namespace string) *facts.Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := facts.FromClusterObjects(namespace, nil, nil, shoot)
+	found, err := facts.FromParts(namespace, nil, nil, shoot)
 	if err != nil {
 		t.Fatal(err)
 	}

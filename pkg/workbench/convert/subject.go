@@ -118,7 +118,7 @@ func versions(subjects []*subject) (constraint, version string) {
 
 // factsOf returns the facts of a shoot with these objects: its provider and version.
 func (p *proposer) factsOf(s *subject) (*facts.Facts, error) {
-	found, err := facts.FromClusterObjects(s.Namespace, nil, nil, rawOf(tree{
+	found, err := facts.FromParts(s.Namespace, nil, nil, rawOf(tree{
 		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": tree{"name": "shoot", "namespace": "garden-local"},
 		"spec":   tree{"kubernetes": tree{"version": p.version}, "provider": tree{"type": p.options.Provider}},
 		"status": tree{"technicalID": s.Namespace},

@@ -37,8 +37,6 @@ type Object struct {
 	Object Identity `json:"object"`
 	// Rules lists the rules for the object in the order of their application.
 	Rules []Rule `json:"rules"`
-	// Elsewhere counts the rules of the same sets for other objects.
-	Elsewhere int `json:"elsewhere"`
 	// Missing are the lookups that found nothing.
 	Missing []Lookup `json:"missing,omitempty"`
 	// Denied is why the object is not admitted.
@@ -127,7 +125,6 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		selected = true
 		request := change.Request(registration, a, current)
 		if !registration.Has(request.Group, change.Kind, change.Name) {
-			o.Elsewhere += rulesOf(p, registration)
 			continue
 		}
 		explained, err := explanation.Of(ctx, p, request, source)
@@ -148,24 +145,11 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	return o, nil
 }
 
-// rulesOf counts the rules of a set and provider.
-func rulesOf(p *mutation.Program, r mutation.Registration) int {
-	n := 0
-	for _, rule := range p.Rules() {
-		if rule.Set == r.Set && rule.Provider == r.Provider && rule.Garden == r.Garden {
-			n++
-		}
-	}
-	return n
-}
-
 // unregistered returns the reason why the rules for an object are not called, or an empty string if there are no rules.
 func unregistered(p *mutation.Program, c *render.Change) string {
-	for _, rule := range p.Rules() {
-		for _, form := range rule.Target.Forms {
-			if c.Kind == "Service" && !rule.Target.Other && form.Is("", c.Kind, c.Name) {
-				return "current versions of Gardener do not allow any mutation of the Service of the kube-apiserver"
-			}
+	for _, rules := range p.Selections() {
+		if c.Kind == "Service" && !rules.Target.Other && rules.Form.Is("", c.Kind, c.Name) {
+			return "current versions of Gardener do not allow any mutation of the Service of the kube-apiserver"
 		}
 	}
 	return ""
@@ -195,19 +179,17 @@ type reader struct {
 
 // add adds the effects of one set of webhooks.
 func (r *reader) add(e *explanation.Explanation) {
-	r.object.Elsewhere += e.Elsewhere
 	if e.Denied != nil {
 		r.object.Denied = r.change.RedactMessage(e.Denied.Error())
 	}
 	if e.Deleting {
 		r.object.Note = "the object is being deleted: no rule is applied"
 	}
-	for _, lookup := range e.Lookups {
-		if lookup.Failed != nil {
-			r.object.Missing = append(r.object.Missing, Lookup{
-				Profile: lookup.Profile, Name: lookup.Name, Object: lookup.Kind + " " + lookup.Object, Reason: lookup.Failed.Error(),
-			})
-		}
+	for _, missing := range e.Missing {
+		l := missing.Lookup
+		r.object.Missing = append(r.object.Missing, Lookup{
+			Profile: l.Scope.Profile, Name: l.Request.Name, Object: l.Request.Kind + " " + l.Shown, Reason: missing.Error(),
+		})
 	}
 	for i := range e.Rules {
 		r.object.Rules = append(r.object.Rules, r.rule(&e.Rules[i]))

@@ -88,9 +88,6 @@ func (o *Object) summary() string {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	if o.Elsewhere > 0 {
-		text += "; " + count(o.Elsewhere, "rule is", "rules are") + " for other objects"
-	}
 	return text
 }
 

@@ -29,7 +29,7 @@ func ByPath(value any) View {
 		if err != nil {
 			return nil
 		}
-		return Follow(value, path)
+		return path.In(value)
 	}
 }
 
@@ -97,29 +97,6 @@ func Shown(value any) string {
 func oneLine(value any) string {
 	raw, _ := json.Marshal(value) // it was decoded from JSON
 	return string(raw)
-}
-
-// Follow returns the value at a path in decoded JSON, or nil.
-func Follow(value any, path fieldpath.Path) any {
-	for _, step := range path {
-		var below any
-		switch value := value.(type) {
-		case map[string]any:
-			if step.By == "" && !step.Position {
-				below = value[step.Key]
-			}
-		case []any:
-			at := slices.IndexFunc(value, func(item any) bool { return Follow(item, fieldpath.Path{{Key: step.By}}) == step.Key })
-			if step.Position {
-				at, _ = strconv.Atoi(step.Key)
-			}
-			if at >= 0 && at < len(value) {
-				below = value[at]
-			}
-		}
-		value = below
-	}
-	return value
 }
 
 // Canonical returns a value as decoded JSON: numbers are float64. It fails if the value cannot be encoded.

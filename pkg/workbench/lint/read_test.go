@@ -43,7 +43,8 @@ func TestRead(t *testing.T) {
 	write("a/.profile.yaml", "kind: [\n")
 	write("a/notes.txt", sound)
 	write("b/broken.yml", "# graft.provider.extensions.gardener.cloud/v1alpha1\nkind: [\n")
-	write("b/other-broken.yaml", "kind: [\n")
+	write("b/other-broken.yaml", "kind: [\n") // other commands read it with the profile beside it
+	write("d/broken.yaml", "{{ template }}\nkind: [\n")
 	mixed := write("c/mixed.yaml", "apiVersion: v1\nkind: Namespace\n---\n"+strings.Replace(sound, "ProviderProfile", "StorageProfile", 1))
 	other := write("c/other.yaml", "apiVersion: v1\nkind: Namespace\n")
 
@@ -54,10 +55,11 @@ func TestRead(t *testing.T) {
 		want  []string
 		left  string
 	}{
-		{"a folder", []string{folder}, 3, []string{
+		{"a folder", []string{folder}, 4, []string{
 			"b/broken.yml:2: not YAML: did not find expected node content",
+			"b/other-broken.yaml:1: not YAML: did not find expected node content",
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-		}, "left out: b/other-broken.yaml, c/other.yaml (no document of Graft)"},
+		}, "left out: c/other.yaml, d/broken.yaml (no document of Graft)"},
 		{"files named on the command line", []string{other, mixed, mixed}, 2, []string{
 			`c/mixed.yaml:2:7: kind: Namespace of v1 is not a document of Graft; its kinds are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,

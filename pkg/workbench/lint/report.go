@@ -5,7 +5,6 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
 func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
@@ -100,9 +100,9 @@ func cut(text string, begin, end, width int) (shown string, from, to int) {
 
 // summary returns the number of findings and a reference to their documentation.
 func (r *Report) summary() string {
-	checked := count(r.Files, "file")
+	checked := render.Count(r.Files, "file")
 	if r.Documents > 0 {
-		checked = count(r.Documents, "document") + " in " + checked
+		checked = render.Count(r.Documents, "document") + " in " + checked
 	}
 	if len(r.Findings) == 0 {
 		return fmt.Sprintf("no findings in %s\n", checked)
@@ -110,7 +110,7 @@ func (r *Report) summary() string {
 	var found []string
 	for _, severity := range []source.Severity{source.Error, source.Warning} {
 		if n := r.Count(severity); n > 0 {
-			found = append(found, count(n, severity.String()))
+			found = append(found, render.Count(n, severity.String()))
 		}
 	}
 	out := strings.Join(found, " and ") + " in " + checked
@@ -149,13 +149,6 @@ func (r *Report) rules() []source.Rule {
 		}
 	}
 	return rules
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // Style is how a report is written.
@@ -237,7 +230,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 		}
 		out.Findings = append(out.Findings, finding)
 	}
-	return writeIndented(w, out)
+	return render.WriteJSON(w, out)
 }
 
 // span returns the columns of a finding as text.span does, or zeros for one without a line.
@@ -246,16 +239,6 @@ func (r *Report) span(f source.Finding) (begin, end int) {
 		return t.span(f.Position)
 	}
 	return 0, 0
-}
-
-func writeIndented(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
 }
 
 // object is a JSON object.
@@ -286,7 +269,7 @@ func (r *Report) writeSARIF(w io.Writer, style Style) error {
 		driver["version"] = style.Version
 	}
 	run := object{"tool": object{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-	return writeIndented(w, object{
+	return render.WriteJSON(w, object{
 		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []object{run},
 	})
 }

@@ -73,12 +73,17 @@ func (r *Report) Failed(least source.Severity) bool {
 func Run(o Options, inputs []Input) *Report {
 	r := &Report{texts: map[string]*text{}}
 	attached := map[string]bool{} // the files that documents of other files use
+	folders := map[string]bool{}  // the folders that other commands read as profiles
 	var order []string
 	sets := map[string]*set{}
 	for _, input := range inputs {
+		in := filepath.Dir(input.Name)
 		for name := range input.Attachments {
-			attached[filepath.Join(filepath.Dir(input.Name), filepath.FromSlash(name))] = true
+			attached[filepath.Join(in, filepath.FromSlash(name))] = true
 		}
+		folders[in] = folders[in] || bytes.Contains(input.Data, []byte(v1alpha1.GroupVersion.String())) && !profile.IsOther(input.File)
+	}
+	for _, input := range inputs {
 		name := input.Name
 		if o.Together {
 			name = ""
@@ -87,7 +92,7 @@ func Run(o Options, inputs []Input) *Report {
 			sets[name] = &set{map[*Kind][]profile.Part{}, map[*Kind]source.Findings{}}
 			order = append(order, name)
 		}
-		r.add(sets[name], input)
+		r.add(sets[name], input, folders[filepath.Dir(input.Name)] && !attached[filepath.Clean(input.Name)])
 	}
 	found := make([]source.Findings, len(order))
 	var work errgroup.Group
@@ -148,10 +153,10 @@ func filesOf(parts []profile.Part) []source.File {
 	return files
 }
 
-// add sorts the documents of a file by their kinds.
-func (r *Report) add(s *set, input Input) {
+// add sorts the documents of a file by their kinds. A file beside a profile must be valid YAML, as in all commands.
+func (r *Report) add(s *set, input Input, besideProfile bool) {
 	mentioned := func(group string) bool { return bytes.Contains(input.Data, []byte(group)) }
-	if input.Found && !slices.ContainsFunc(groups, mentioned) {
+	if input.Found && !slices.ContainsFunc(groups, mentioned) && !besideProfile {
 		r.LeftOut = append(r.LeftOut, input.Name)
 		return
 	}
@@ -172,7 +177,8 @@ func (r *Report) add(s *set, input Input) {
 		r.Documents++
 		first = cmp.Or(first, kind)
 	}
-	if input.Found && len(parts) > 0 && r.Documents == documents {
+	isValid := len(problems) == 0 || len(parts) > 0 && !besideProfile
+	if input.Found && isValid && r.Documents == documents {
 		r.LeftOut = append(r.LeftOut, input.Name)
 		return
 	}

@@ -119,18 +119,12 @@ type need struct {
 	rule      rbacv1.PolicyRule
 }
 
-// needs returns the rules for lookups: one for each resource with all its names, and one for those with computed names.
+// needs returns the rules for lookups: one for each resource with all its names, or without names if one is computed.
 func needs(p *mutation.Program) []need {
-	type key struct {
-		namespace, group, resource string
-		computed                   bool
-	}
+	type key struct{ namespace, group, resource string }
 	names := map[key]map[string]bool{}
 	for _, permission := range p.Permissions() {
-		k := key{permission.Namespace, permission.Group, permission.Resource, !permission.Followed}
-		if permission.Everywhere {
-			k.namespace = "" // a watch by name covers all namespaces
-		}
+		k := key{permission.Namespace, permission.Group, permission.Resource}
 		if names[k] == nil {
 			names[k] = map[string]bool{}
 		}
@@ -138,10 +132,7 @@ func needs(p *mutation.Program) []need {
 	}
 	var all []need
 	for k, known := range names {
-		needed := rule(k.group, k.resource, followed)
-		if k.computed {
-			needed.Verbs = got
-		}
+		needed := rule(k.group, k.resource, got)
 		if !known[""] {
 			needed.ResourceNames = slices.Sorted(maps.Keys(known))
 		}
@@ -149,7 +140,7 @@ func needs(p *mutation.Program) []need {
 	}
 	slices.SortFunc(all, func(a, b need) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), slices.Compare(a.rule.APIGroups, b.rule.APIGroups),
-			slices.Compare(a.rule.Resources, b.rule.Resources), slices.Compare(b.rule.Verbs, a.rule.Verbs))
+			slices.Compare(a.rule.Resources, b.rule.Resources))
 	})
 	return all
 }

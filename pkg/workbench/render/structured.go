@@ -148,8 +148,8 @@ func LineEditOf(e Edit) LineEdit {
 	return out
 }
 
-// writeJSON writes readable JSON: indented, and without escapes for HTML.
-func writeJSON(w io.Writer, value any) error {
+// WriteJSON writes readable JSON: indented, and without escapes for HTML. It fails if w cannot be written.
+func WriteJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")

@@ -431,7 +431,7 @@ func (s Style) JSON(w io.Writer, changes ...*Change) error {
 			d.New = fact.Value
 		}
 	}
-	return writeJSON(w, d)
+	return WriteJSON(w, d)
 }
 
 // ObjectsJSON writes the objects as they are now: one by itself, any other number as a List. The style makes no
@@ -449,7 +449,7 @@ func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
 	if len(items) == 1 {
 		whole = items[0]
 	}
-	return writeJSON(w, whole)
+	return WriteJSON(w, whole)
 }
 
 // ObjectsYAML writes the current objects as YAML documents: numbers with their digits, texts of several lines as blocks,

@@ -173,7 +173,7 @@ func (i Installed) dryRun(ctx context.Context, s *snapshot.Snapshot, form target
 
 // renew returns the object with its current version.
 func (i Installed) renew(ctx context.Context, s *snapshot.Snapshot, form target.Form, object manifest.Object) ([]byte, error) {
-	raw, err := drift.Get(ctx, i.Seed, form, s.Namespace().Name, object.Name)
+	raw, err := i.Seed.Read(ctx, drift.Path(form, s.Namespace().Name, object.Name), nil)
 	if err != nil {
 		return nil, err
 	}

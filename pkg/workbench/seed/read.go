@@ -187,7 +187,7 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 		}
 		return facts.FromGarden(all[0])
 	}
-	raw, err := drift.Get(ctx, s, clusters, "", name)
+	raw, err := s.Read(ctx, drift.Path(clusters, "", name), nil)
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: there is no Cluster %s, which describes the shoot", ErrNoNamespace, name)
 	} else if err != nil {
@@ -268,7 +268,7 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 	if request.Scope == facts.ScopeUnknown && !l.namespaced(ctx, form) {
 		namespace = ""
 	}
-	raw, err := drift.Get(ctx, l.seed, form, namespace, request.ObjectName)
+	raw, err := l.seed.Read(ctx, drift.Path(form, namespace, request.ObjectName), nil)
 	if apierrors.IsNotFound(err) {
 		return nil, request.Missing()
 	} else if err != nil {

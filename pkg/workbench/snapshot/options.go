@@ -56,6 +56,16 @@ type Options struct {
 	Shoot        json.RawMessage `json:"shoot,omitempty"`
 	CloudProfile json.RawMessage `json:"cloudProfile,omitempty"`
 	Seed         json.RawMessage `json:"seed,omitempty"`
+	// Written has the fields of these three that are written in a flag or a test: an object with their names. Unknown
+	// fields in it are an error, but not in resources of a cluster, which may have a newer Gardener.
+	Written json.RawMessage `json:"written,omitempty"`
+}
+
+// MarkWritten sets Written to the fields that are set so far.
+func (o *Options) MarkWritten() {
+	if o.Shoot != nil || o.CloudProfile != nil || o.Seed != nil {
+		o.Written, _ = json.Marshal(Options{Shoot: o.Shoot, CloudProfile: o.CloudProfile, Seed: o.Seed}) // all are JSON
+	}
 }
 
 // Title returns a readable name of the snapshot: the version and special properties.
@@ -179,7 +189,7 @@ func (o *Options) Set(fields ...string) error {
 			return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
 		}
 	}
-	if len(o.Shoot) == 0 {
+	if o.MarkWritten(); len(o.Shoot) == 0 {
 		return nil
 	}
 	return o.follow()

@@ -156,8 +156,11 @@ func (s *Snapshot) Result(ctx context.Context, p *mutation.Program, object manif
 
 // err returns the reason why the control plane was not generated, or nil.
 func (g Generated) err() error {
-	if g.Error == "" {
+	switch {
+	case g.Error == "":
 		return nil
+	case g.Field != "":
+		return source.Finding{Position: source.Position{File: "options"}, Path: g.Field, Message: g.Error}
 	}
 	return fmt.Errorf("generating a control plane: %s", g.Error)
 }
@@ -305,6 +308,8 @@ type Generated struct {
 	Objects []json.RawMessage `json:"objects"`
 	// Error explains why there is none.
 	Error string `json:"error,omitempty"`
+	// Field is the path of an unknown field in Options.Written. The Error is a source.Finding then.
+	Field string `json:"field,omitempty"`
 }
 
 // Generator writes control planes: one for each of the options, in their order, with an Error if it cannot be generated.

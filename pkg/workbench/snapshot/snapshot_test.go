@@ -191,6 +191,7 @@ func TestSet(t *testing.T) {
 			`"networking":{"nodes":"10.0.0.0/16"},"purpose":""},"metadata":{"annotations":{"example.org/a":"b"}}}`),
 		Seed: []byte(`{"metadata":{"labels":{"zone":"a"}}}`), CloudProfile: []byte(`{"spec":{"type":"acme"}}`),
 	}
+	want.MarkWritten()
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&rows, "rows", rows, "regular expression of the rows to measure; the one without a network always is")
 	flag.StringVar(&o.program, "program", "bin/graft-network-provider", "the provider")
 	flag.StringVar(&o.profile, "profile", "test/benchmark/containers/testdata/acme.yaml",
-		"its profile, which has acme.com/leased and acme.com/owned")
+		"its profile, which has acme.com/leased")
 	flag.Parse()
 	var err error
 	if o.rows, err = regexp.Compile(rows); err != nil || o.rounds < 1 {

@@ -37,8 +37,6 @@ func rows() []*row {
 		{name: "graft, bridge, Docker's addresses", network: "links", create: "-d graft --subnet=172.30.2.0/24"},
 		{name: "graft, bridge, addresses of a pool", network: "pool",
 			create: "-d graft -o profile=acme.com/leased --ipam-driver=graft --ipam-opt=profile=acme.com/leased"},
-		{name: "graft, bridge, the endpoint's own", network: "endpoint",
-			create: "-d graft -o profile=acme.com/owned --ipam-driver=null"},
 	}
 }
 

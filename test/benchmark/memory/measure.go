@@ -16,6 +16,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -53,6 +54,10 @@ func (o options) measure(ctx context.Context, land *landscape.Landscape, itself 
 	review, err := newReview(filepath.Join(o.testdata, "kube-apiserver.json"))
 	if err != nil {
 		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extensionNamespace}}
+	if err := land.Client().Create(ctx, namespace); err != nil {
+		return nil, fmt.Errorf("creating the namespace of the extension: %w", err)
 	}
 	var rows []row
 	for _, shoots := range o.shoots {

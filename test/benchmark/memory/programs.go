@@ -19,6 +19,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
+// extensionNamespace is the namespace of the extension: that of the first shoot, which the seed lists. It must exist in
+// the real kube-apiserver too, which has the Secrets of the extension.
+var extensionNamespace = fmt.Sprintf(nameFormat, 0)
+
 // starter starts one of the programs with a seed.
 type starter struct {
 	name  string
@@ -63,8 +67,8 @@ shutdown: {delay: 0s, timeout: 10s}
 	}
 	p := &process{Extension: at, url: "https://" + at.Webhook}
 	return p, p.spawn(o.program, append(at.Arguments(config, s.kubeconfig(), filepath.Join(o.testdata, "profiles")),
-		"--webhook-config-mode=url", "--webhook-config-url="+at.Webhook, "--leader-election=false",
-		"--kubernetes-versions=~1.33", "--log-level=error")...)
+		append(at.ByURL(extensionNamespace), "--leader-election=false", "--kubernetes-versions=~1.33",
+			"--log-level=error")...)...)
 }
 
 // registered returns the CA bundle of the extension's registration, and sets the path of the webhook.

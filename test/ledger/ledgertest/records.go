@@ -148,7 +148,7 @@ func testRecordsBeside(t *testing.T, open Open) {
 	put(t, record.New[thing](store, "n1", "things"), "b", thing{Name: "<b>"})
 	again := openLedger(t, store)
 	reserve(t, again, intent("c"))
-	report, err := ledger.Verify(t.Context(), store, ledger.VerifyOptions{Now: now})
+	report, err := ledger.Verify(t.Context(), store, 0)
 	if err != nil || len(report.Faults) > 0 || report.Records != 1 || report.Allocations != 2 {
 		t.Errorf("got %+v and %v", report, err)
 	}
@@ -182,8 +182,8 @@ func testNext(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	part := netip.MustParsePrefix("10.0.0.2/31")
 	var got []string
-	for attempt := 0; ; attempt++ {
-		address, err := l.Next(t.Context(), "pool", part, 0)
+	for {
+		address, err := l.Next(t.Context(), "pool", part)
 		if errors.Is(err, network.ErrExhausted) {
 			break
 		}
@@ -199,12 +199,12 @@ func testNext(t *testing.T, open Open) {
 	}
 	for part, want := range map[string]error{"10.0.0.0/24": nil, "fd00::/64": nil, "10.9.0.0/24": network.ErrOutside,
 		"10.0.0.9/32": network.ErrOutside} {
-		if _, err := l.Next(context.WithoutCancel(t.Context()), "pool", netip.MustParsePrefix(part), 1); !errors.Is(err,
-			want) || (err == nil) != (want == nil) {
+		_, err := l.Next(context.WithoutCancel(t.Context()), "pool", netip.MustParsePrefix(part))
+		if !errors.Is(err, want) || (err == nil) != (want == nil) {
 			t.Errorf("%s: got error %v, want %v", part, err, want)
 		}
 	}
-	if _, err := l.Next(t.Context(), "none", part, 0); !errors.Is(err, network.ErrUnknownPool) {
+	if _, err := l.Next(t.Context(), "none", part); !errors.Is(err, network.ErrUnknownPool) {
 		t.Errorf("got error %v, want %v", err, network.ErrUnknownPool)
 	}
 }

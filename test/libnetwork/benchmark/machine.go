@@ -44,10 +44,8 @@ kind: NetworkProfile
 metadata: {name: benchmark}
 pools:
   pooled: {nodes: [worker-1], subnets: [{prefix: 10.64.0.0/16, gateway: 10.64.0.1}], quarantine: 0s}
-  owned: {nodes: [worker-1], subnets: [{prefix: 10.65.0.0/16, gateway: 10.65.0.1}], quarantine: 0s}
 profiles:
   pooled: {pools: [pooled]}
-  owned: {pools: [owned]}
 `
 )
 

@@ -44,13 +44,11 @@ func TestMeasurementsPrintEachRow(t *testing.T) {
 	want := []string{
 		"| there already | callers | network",
 		"| 1 | 2 | docker's bridge", "| 1 | 2 | graft",
-		"| 1 | 2 | graft, addresses of a pool", "| 1 | 2 | graft, owned addresses",
+		"| 1 | 2 | graft, addresses of a pool",
 		"| 2 | 2 | docker's bridge", "| 2 | 2 | graft",
-		"| 2 | 2 | graft, addresses of a pool", "| 2 | 2 | graft, owned addresses",
+		"| 2 | 2 | graft, addresses of a pool",
 		"graft, with 1 there and 2 at a time", "graft, addresses of a pool, with 1 there and 2 at a time",
-		"graft, owned addresses, with 1 there and 2 at a time",
 		"graft, with 2 there and 2 at a time", "graft, addresses of a pool, with 2 there and 2 at a time",
-		"graft, owned addresses, with 2 there and 2 at a time",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("printed (-want +got)\n%s\n%s", diff, out.String())

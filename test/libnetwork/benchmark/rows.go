@@ -25,7 +25,6 @@ var rows = []struct {
 	{"graft, addresses of a pool",
 		engine.Network{Driver: "graft", Name: "pool", IPAM: "graft", IPAMOptions: profile("pooled"),
 			Options: profile("pooled")}},
-	{"graft, owned addresses", engine.Network{Driver: "graft", Name: "owned", IPAM: "null", Options: profile("owned")}},
 }
 
 func subnet(prefix string) []engine.Pool { return []engine.Pool{{Subnet: prefix}} }

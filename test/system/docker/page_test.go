@@ -52,7 +52,7 @@ var _ = Describe("docs/usage/docker.md", func() {
 			ran += len(lines)
 		}
 		w.Expect(ran).To(BeNumerically(">=", 14), "commands of the page")
-		w.Expect(w.in("one", "/bin/ip", "route")).To(ContainSubstring("10.0.0.0/8 via 172.31.9.9"), "the route of the page")
+		w.Expect(w.in("one", "/bin/ip", "address")).To(ContainSubstring("172.31.9.77/24"), "the address of the page")
 	})
 })
 

@@ -120,17 +120,6 @@ var _ = Describe("a pool", func() {
 		time.Sleep(leaksFor)
 		w.Expect(w.ledger()).To(Equal(kept), "allocations after the sweeps")
 		w.none()
-
-		// endpoints hold their addresses
-		w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=null", "own")
-		w.run("c4", "own")
-		w.run("c5", "own")
-		var addresses []string
-		for _, one := range w.ledger("--owner=docker/endpoint/*") {
-			addresses = append(addresses, one.Addresses...)
-		}
-		w.Expect(addresses).To(HaveLen(4), "addresses of two endpoints")
-		w.both("c4", "c5", "own")
 	})
 })
 

@@ -159,14 +159,20 @@ var _ = Describe("socket activation", func() {
 			Expect(string(status)).To(And(ContainSubstring(netAdmin), ContainSubstring("Uid:\t%d\t", nobody)), "the process")
 
 			const network, endpoint = `"NetworkID":"aaaaaaaaaaaaaaaa"`, `"EndpointID":"eeeeeeeeeeeeeeee"`
+			const pool = `"PoolID":"local/overlay/10.0.0.0/24"`
 			for _, step := range []struct{ method, body, want string }{
+				{"IpamDriver.RequestPool", `{"AddressSpace":"graft-local","Options":{"profile":"overlay"}}`, pool},
+				{"IpamDriver.RequestAddress", `{` + pool + `}`, `"Address":"10.0.0.2/24"`},
 				{"NetworkDriver.CreateNetwork", `{` + network + `,"Options":{"com.docker.network.generic":{"profile":"overlay"}},` +
-					`"IPv4Data":[{"AddressSpace":"null","Pool":"0.0.0.0/0"}]}`, `{}`},
-				{"NetworkDriver.CreateEndpoint", `{` + network + `,` + endpoint + `,"Interface":{}}`, `"Address":"10.0.0.2/24"`},
+					`"IPv4Data":[{"AddressSpace":"graft-local","Pool":"10.0.0.0/24","Gateway":"10.0.0.1/24"}]}`, `{}`},
+				{"NetworkDriver.CreateEndpoint",
+					`{` + network + `,` + endpoint + `,"Interface":{"Address":"10.0.0.2/24"}}`, `"MacAddress":`},
 				{"NetworkDriver.Join", `{` + network + `,` + endpoint + `,"SandboxKey":"/run/none"}`, `"Gateway":"10.0.0.1"`},
 				{"NetworkDriver.Leave", `{` + network + `,` + endpoint + `}`, `{}`},
 				{"NetworkDriver.DeleteEndpoint", `{` + network + `,` + endpoint + `}`, `{}`},
+				{"IpamDriver.ReleaseAddress", `{` + pool + `,"Address":"10.0.0.2"}`, `{}`},
 				{"NetworkDriver.DeleteNetwork", `{` + network + `}`, `{}`},
+				{"IpamDriver.ReleasePool", `{` + pool + `}`, `{}`},
 			} {
 				Expect(call(ctx, u.client, step.method, step.body)).To(
 					And(ContainSubstring(step.want), Not(ContainSubstring("Err"))), step.method)

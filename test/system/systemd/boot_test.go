@@ -71,7 +71,7 @@ var _ = Describe("a machine that boots with the units", func() {
 				"docker.yaml":           filepath.Join(root, "example", "network", "docker.yaml"),
 			},
 		})
-		Expect(output).To(ContainSubstring("NetworkDriver.DeleteNetwork: {}"), "the last request was sent")
+		Expect(output).To(ContainSubstring("IpamDriver.ReleasePool: {}"), "the last request was sent")
 	}, NodeTimeout(5*time.Minute))
 })
 
@@ -106,13 +106,17 @@ func guest() error {
 		return nil
 	}
 	const network, endpoint = `"NetworkID":"aaaaaaaaaaaaaaaa"`, `"EndpointID":"eeeeeeeeeeeeeeee"`
+	const pool = `"PoolID":"local/overlay/10.72.0.0/16"`
 	return errors.Join(
 		checkMode(pluginSocket, 0o600),
 		send("Plugin.Activate", "", "NetworkDriver"),
+		send("IpamDriver.RequestPool", `{"AddressSpace":"graft-local","Options":{"profile":"acme.com/overlay"}}`, pool),
+		send("IpamDriver.RequestAddress", `{`+pool+`}`, `"Address":"10.72.1.16/16"`),
 		send("NetworkDriver.CreateNetwork",
 			`{`+network+`,"Options":{"com.docker.network.generic":{"profile":"acme.com/overlay"}},`+
-				`"IPv4Data":[{"AddressSpace":"null","Pool":"0.0.0.0/0"}]}`, `{}`),
-		send("NetworkDriver.CreateEndpoint", `{`+network+`,`+endpoint+`,"Interface":{}}`, `"Address":"10.72.1.16/16"`),
+				`"IPv4Data":[{"AddressSpace":"graft-local","Pool":"10.72.0.0/16","Gateway":"10.72.0.1/16"}]}`, `{}`),
+		send("NetworkDriver.CreateEndpoint",
+			`{`+network+`,`+endpoint+`,"Interface":{"Address":"10.72.1.16/16"}}`, `"MacAddress":"0a:58:`),
 		send("NetworkDriver.Join", `{`+network+`,`+endpoint+`,"SandboxKey":"/run/none"}`, `"Gateway":"10.72.0.1"`),
 		checkPermissions(),
 		checkLinks(true),
@@ -123,7 +127,9 @@ func guest() error {
 		systemctl("stop", service),
 		send("NetworkDriver.Leave", `{`+network+`,`+endpoint+`}`, `{}`),
 		send("NetworkDriver.DeleteEndpoint", `{`+network+`,`+endpoint+`}`, `{}`),
+		send("IpamDriver.ReleaseAddress", `{`+pool+`,"Address":"10.72.1.16"}`, `{}`),
 		send("NetworkDriver.DeleteNetwork", `{`+network+`}`, `{}`),
+		send("IpamDriver.ReleasePool", `{`+pool+`}`, `{}`),
 		checkLinks(false),
 	)
 }

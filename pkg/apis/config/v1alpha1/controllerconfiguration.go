@@ -31,23 +31,10 @@ type ControllerConfiguration struct {
 	Profiles Profiles `json:"profiles,omitempty"`
 	// Parameters overrides parameters of profiles: profile → parameter → value, of the type of the profile's default.
 	Parameters map[string]map[string]source.Node `json:"parameters,omitempty"`
-	// Drift is the search for objects that missed the webhook; off by default.
-	Drift Drift `json:"drift,omitempty"`
 	// Gate makes gardenlet wait for the webhooks before it writes the kube-apiserver of a shoot; off by default.
 	Gate Gate `json:"gate,omitempty"`
 	// Shutdown configures the shutdown of the program.
 	Shutdown Shutdown `json:"shutdown,omitempty"`
-}
-
-// Drift makes the leader search periodically for objects that differ from the result of the active profiles:
-// those that were admitted while no replica answered, before the webhook was installed, or under other
-// profiles. The metric graft_drifted_objects counts them. Drift needs permissions that the chart grants if it
-// is enabled.
-type Drift struct {
-	// Enabled is false by default.
-	Enabled bool `json:"enabled,omitempty"`
-	// Interval is the time between two searches; 1h by default, at least 1m.
-	Interval Duration `json:"interval,omitempty"`
 }
 
 // Gate makes the leader answer the Extension resources of a type, which gardenlet creates for each shoot if a

@@ -42,8 +42,7 @@ func TestDefaults(t *testing.T) {
 					MaxReviewBytes: 8 << 20, TimeoutSeconds: 10, FailurePolicy: "Fail",
 					SyncPeriod: v1alpha1.Duration{Duration: 5 * time.Minute},
 				},
-				Drift: v1alpha1.Drift{Interval: v1alpha1.Duration{Duration: time.Hour}},
-				Gate:  v1alpha1.Gate{Type: "graft"},
+				Gate: v1alpha1.Gate{Type: "graft"},
 				Shutdown: v1alpha1.Shutdown{
 					Delay: v1alpha1.Duration{Duration: 3 * time.Second}, Timeout: v1alpha1.Duration{Duration: 30 * time.Second},
 				},
@@ -90,14 +89,13 @@ func TestWrong(t *testing.T) {
 		"timeout of zero":                 {head + "webhook: {timeoutSeconds: 0}\n", "config.yaml:3:27: webhook.timeoutSeconds: must be 1 to 30"},
 		"the failure policy is lowercase": {head + "webhook: {failurePolicy: ignore}\n", `config.yaml:3:26: webhook.failurePolicy: must be one of Fail, Ignore (did you mean "Ignore"?)`},
 		"a duration is not a number":      {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is not a duration, such as 500ms, 10s or 5m`},
-		"drift too often": {head + "drift: {enabled: true, interval: 59s}\n",
-			"config.yaml:3:34: drift.interval: must be at least 1m: each search reads every object with rules"},
-		"gate with an invalid name":    {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must have only lower case letters, digits and '-': gardenlet creates objects with this name"},
-		"a duration is negative":       {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
-		"short sync period":            {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
-		"an address has no port":       {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
-		"contention without profiling": {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
-		"a path is listed twice":       {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
+		"a removed field":                 {head + "drift: {enabled: true}\n", `config.yaml:3:1: unknown field "drift"`},
+		"gate with an invalid name":       {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must have only lower case letters, digits and '-': gardenlet creates objects with this name"},
+		"a duration is negative":          {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
+		"short sync period":               {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
+		"an address has no port":          {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
+		"contention without profiling":    {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
+		"a path is listed twice":          {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decode(test.text)

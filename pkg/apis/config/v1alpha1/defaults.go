@@ -27,7 +27,6 @@ func (c *ControllerConfiguration) Default() {
 	setDefault(&c.Webhook.TimeoutSeconds, 10)
 	setDefault(&c.Webhook.FailurePolicy, "Fail")
 	setDuration(&c.Webhook.SyncPeriod, 5*time.Minute)
-	setDuration(&c.Drift.Interval, time.Hour)
 	setDefault(&c.Gate.Type, "graft")
 	setDuration(&c.Shutdown.Delay, 3*time.Second)
 	setDuration(&c.Shutdown.Timeout, 30*time.Second)

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -25,9 +24,6 @@ func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	}
 	v.debugging(c.Debugging)
 	v.paths(c.Profiles.Paths)
-	if c.Drift.Interval.Set && c.Drift.Interval.Duration < time.Minute {
-		v.add("must be at least 1m: each search reads every object with rules", "drift", "interval")
-	}
 	if c.Gate.Type != "" && len(validation.IsDNS1123Label(c.Gate.Type)) > 0 {
 		v.add("must have only lower case letters, digits and '-': gardenlet creates objects with this name", "gate", "type")
 	}

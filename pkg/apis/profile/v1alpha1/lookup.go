@@ -33,9 +33,6 @@ type Lookup struct {
 
 	// Optional permits that the object, or any of its keys and paths, is missing.
 	Optional bool `json:"optional,omitempty"`
-	// Missing handles a missing object, key or path: deny (the default) denies the admission, skip skips the rules that
-	// use the lookup.
-	Missing string `json:"missing,omitempty" oneOf:"deny,skip"`
 }
 
 // LookupObject names an object of any kind.
@@ -51,9 +48,3 @@ type LookupObject struct {
 	// Resource is the plural of the kind; by default derived from the kind.
 	Resource string `json:"resource,omitempty"`
 }
-
-// The values of Lookup.Missing.
-const (
-	MissingDeny = "deny"
-	MissingSkip = "skip"
-)

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,23 +33,20 @@ type versioned struct {
 	facts *facts.Facts
 }
 
-// latestFacts returns the cached facts if they have the version of the Cluster that the watch reported last, or nil.
-func (s *Source) latestFacts(namespace *metav1.PartialObjectMetadata) *facts.Facts {
-	cluster := s.stored(namespace.Name)
-	if cluster == nil {
-		return nil
-	}
-	return s.cachedFacts(namespace.Name, version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion})
+// ClusterMetadata returns an object to read the metadata of a Cluster with.
+func ClusterMetadata() *metav1.PartialObjectMetadata {
+	cluster := &metav1.PartialObjectMetadata{}
+	cluster.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("Cluster"))
+	return cluster
 }
 
-// stored returns the identity of a Cluster that the watch has reported, or nil.
-func (s *Source) stored(name string) *metav1.ObjectMeta {
-	if s.clusters == nil {
-		return nil
+// latestFacts returns the cached facts if they have the version of the Cluster in the cache of metadata, or nil.
+func (s *Source) latestFacts(ctx context.Context, namespace *metav1.PartialObjectMetadata) *facts.Facts {
+	cluster := ClusterMetadata()
+	if s.cached.Get(ctx, client.ObjectKey{Name: namespace.Name}, cluster, uncopied...) != nil {
+		return nil // reading the whole Cluster reports the error
 	}
-	object, _, _ := s.clusters.store.GetByKey(name)
-	identity, _ := object.(*metav1.ObjectMeta)
-	return identity
+	return s.cachedFacts(namespace.Name, version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion})
 }
 
 func (s *Source) cachedFacts(namespace string, v version) *facts.Facts {
@@ -110,48 +107,10 @@ func share(known *lru.Cache, kind string, raw []byte, part func([]byte) *facts.P
 	return made
 }
 
-// turns limits concurrent reads of Clusters, and lets callers that need the same Cluster share one read: the admissions
-// of a control plane arrive together, just after its Cluster has changed.
-type turns struct {
-	seed  maphash.Seed
-	locks [16]chan struct{}
-}
+var seedOfTurns = maphash.MakeSeed()
 
-func newTurns() *turns {
-	t := &turns{seed: maphash.MakeSeed()}
-	for i := range t.locks {
-		t.locks[i] = make(chan struct{}, 1)
-	}
-	return t
-}
-
-// take waits until the caller may read for a namespace. The caller must call the returned function afterwards.
-func (t *turns) take(ctx context.Context, namespace string) (done func(), err error) {
-	lock := t.locks[maphash.String(t.seed, namespace)%uint64(len(t.locks))]
-	select {
-	case lock <- struct{}{}:
-		return func() { <-lock }, nil
-	case <-ctx.Done():
-		return nil, readError(ctx.Err())
-	}
-}
-
-// watchClusters follows the stored version of each Cluster by its metadata, and drops the facts of deleted Clusters.
-func (s *Source) watchClusters(c client.WithWatch) *watcher {
-	list := func() client.ObjectList {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("ClusterList"))
-		return list
-	}
-	keep := func(object any) (any, error) {
-		if m, ok := object.(metav1.Object); ok {
-			return identity(m), nil
-		}
-		return object, nil
-	}
-	return newWatcher(c, list, client.ListOptions{}, keep, toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
-		if name, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			s.facts.Remove(name)
-		}
-	}})
+// turn returns the semaphore for reads of a Cluster. It limits concurrent reads, and lets callers that need the same
+// Cluster share one read: the admissions of a control plane arrive together, just after its Cluster has changed.
+func (s *Source) turn(namespace string) *semaphore.Weighted {
+	return s.turns[maphash.String(seedOfTurns, namespace)%uint64(len(s.turns))]
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -43,24 +45,15 @@ func counting(t *testing.T, got *atomic.Int64, objects ...client.Object) client.
 	}).Build()
 }
 
-// followed returns a running source that has received the version of the Cluster.
-func followed(t *testing.T, c client.WithWatch) *Source {
-	t.Helper()
-	s := New(c, c, Options{Watcher: c})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = s.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-ended })
-	eventually(t, "the Clusters are listed", func() bool { return s.stored(namespace) != nil })
-	return s
-}
+// reading returns a source that reads the versions of Clusters from the metadata.
+func reading(c client.Client) *Source { return New(c, c, Options{MetadataOnly: true}) }
 
-// TestClusterIsReadOncePerVersion checks that a Cluster is read once for each version, that changes are noticed, and
-// that deleted Clusters are dropped.
+// TestClusterIsReadOncePerVersion checks that a Cluster is read once for each version, also while its metadata is not
+// known, and that changes and deletions are noticed.
 func TestClusterIsReadOncePerVersion(t *testing.T) {
 	var got atomic.Int64
 	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
-	before := New(c, c, Options{Watcher: c})
+	before := New(failing(t, apierrors.NewNotFound(schema.GroupResource{}, namespace)), c, Options{MetadataOnly: true})
 	for range 2 {
 		if f, err := before.Read(t.Context(), namespace); err != nil || f.Kubernetes() != "1.33.4" {
 			t.Fatalf("got %v of %v", err, f)
@@ -69,7 +62,7 @@ func TestClusterIsReadOncePerVersion(t *testing.T) {
 	if got.Load() != 2 {
 		t.Errorf("%d Clusters were got before any are known, want 2", got.Load())
 	}
-	s := followed(t, c)
+	s := reading(c)
 	version := func() string {
 		t.Helper()
 		f, err := s.Read(t.Context(), namespace)
@@ -90,7 +83,9 @@ func TestClusterIsReadOncePerVersion(t *testing.T) {
 	if err := c.Update(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the change is seen", func() bool { return version() == "1.34.0" })
+	if got := version(); got != "1.34.0" {
+		t.Errorf("got %s after a change", got)
+	}
 	got.Store(0)
 	if version(); got.Load() != 0 {
 		t.Error("a version that is known was got again")
@@ -98,7 +93,6 @@ func TestClusterIsReadOncePerVersion(t *testing.T) {
 	if err := c.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the deletion is seen", func() bool { _, kept := s.facts.Get(namespace); return !kept })
 	if _, err := s.Read(t.Context(), namespace); !errors.Is(err, facts.ErrNotFound) {
 		t.Errorf("got %v for a Cluster that is gone", err)
 	}
@@ -108,9 +102,9 @@ func TestClusterIsReadOncePerVersion(t *testing.T) {
 // ends with the context.
 func TestConcurrentRequestsShareOneRead(t *testing.T) {
 	var got atomic.Int64
-	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
-	done, err := s.turns.take(t.Context(), namespace)
-	if err != nil {
+	s := reading(counting(t, &got, readCluster(t), makeNamespace(namespace)))
+	turn := s.turn(namespace)
+	if err := turn.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -126,7 +120,7 @@ func TestConcurrentRequestsShareOneRead(t *testing.T) {
 			}
 		})
 	}
-	done()
+	turn.Release(1)
 	group.Wait()
 	if got.Load() != 1 {
 		t.Errorf("the Cluster was got %d times", got.Load())

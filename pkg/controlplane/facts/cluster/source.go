@@ -7,9 +7,9 @@
 //
 // Each version of a Cluster is decoded once. Most Clusters share their cloud profile and seed: these are kept once for
 // each content, and decoded only if a rule uses them. No cache stores whole Clusters, because each contains a cloud
-// profile. A watch of their metadata reports the stored versions, and a version that is not cached is read. Objects
-// from a cached reader are read without a copy and never changed. Lookups ask the API server, so that no cache stores
-// Secrets. Start reading at New.
+// profile: the cached metadata of a Cluster has its stored version, and a version that is not decoded yet is read.
+// Objects from a cached reader are read without a copy and never changed. Lookups ask the API server, so that no cache
+// stores Secrets. Start reading at New.
 package cluster
 
 import (
@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,10 +36,9 @@ import (
 type Options struct {
 	// Clusters is the maximum number of cached Clusters; 0 means 512. The least recently used one is removed first.
 	Clusters int
-	// Watcher follows the versions of Clusters, and the objects of lookups with constant names. If it is nil, Clusters
-	// are read with the cached reader, which suits programs that have the informer anyway, and each lookup calls the
-	// API server.
-	Watcher client.WithWatch
+	// MetadataOnly reads the metadata of Clusters with the cached reader, and each new version with the direct one.
+	// Otherwise, whole Clusters are read with the cached reader, which suits programs that have the informer anyway.
+	MetadataOnly bool
 }
 
 // Source implements facts.Source.
@@ -46,9 +46,8 @@ type Source struct {
 	cached, direct client.Reader
 	facts          *lru.Cache // of versioned, by namespace
 	shared         *lru.Cache // of *facts.Part, by content
-	clusters       *watcher   // nil without a Watcher
-	turns          *turns
-	lookups        lookupWatchers
+	metadataOnly   bool
+	turns          [16]*semaphore.Weighted
 }
 
 var (
@@ -56,22 +55,21 @@ var (
 	_ facts.Refresher = (*Source)(nil)
 )
 
-// New returns a Source. It reads namespaces and Gardens, and Clusters without a Watcher, with the cached reader, whose
-// data may be outdated. If an object is missing, it reads it once more with the direct reader, from kube-apiserver. It
-// makes lookups with the direct reader. The schemes of both must contain Cluster (extensions.gardener.cloud/v1alpha1)
-// and the core group.
+// New returns a Source. It reads namespaces, Gardens and Clusters with the cached reader, whose data may be outdated. If
+// an object is missing, it reads it once more with the direct reader, from kube-apiserver. It makes lookups with the
+// direct reader. The schemes of both must contain Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	s := &Source{
-		cached: cached, direct: direct, facts: lru.New(cmp.Or(options.Clusters, 512)), shared: lru.New(maximumShared), turns: newTurns(),
-		lookups: lookupWatchers{client: options.Watcher, watchers: map[watched]*lookupWatcher{}},
+		cached: cached, direct: direct, facts: lru.New(cmp.Or(options.Clusters, 512)), shared: lru.New(maximumShared),
+		metadataOnly: options.MetadataOnly,
 	}
-	if options.Watcher != nil {
-		s.clusters = s.watchClusters(options.Watcher)
+	for i := range s.turns {
+		s.turns[i] = semaphore.NewWeighted(1)
 	}
 	return s
 }
 
-// Read implements facts.Source. With a Watcher, it reads a Cluster from kube-apiserver unless the facts of the latest
+// Read implements facts.Source. With MetadataOnly, it reads a Cluster from kube-apiserver unless the facts of the latest
 // known version are cached.
 func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
 	if namespace == target.GardenNamespace {
@@ -81,19 +79,19 @@ func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, erro
 	switch {
 	case err != nil:
 		return nil, err
-	case s.clusters == nil:
+	case !s.metadataOnly:
 		return s.readCluster(ctx, meta, s.cached, s.direct)
 	}
-	if f := s.latestFacts(meta); f != nil {
+	if f := s.latestFacts(ctx, meta); f != nil {
 		return f, nil
 	}
-	done, err := s.turns.take(ctx, namespace)
-	if err != nil {
-		return nil, err
+	turn := s.turn(namespace)
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return nil, readError(err)
 	}
-	defer done()
+	defer turn.Release(1)
 	// Another caller may have read it in the meantime.
-	if f := s.latestFacts(meta); f != nil {
+	if f := s.latestFacts(ctx, meta); f != nil {
 		return f, nil
 	}
 	return s.readCluster(ctx, meta, s.direct)
@@ -190,4 +188,23 @@ func readError(err error) error {
 		return facts.ErrNotFound
 	}
 	return fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
+}
+
+// Lookup implements facts.Source. It reads the object from kube-apiserver: once, within the context's deadline, and
+// without caching.
+func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(l.GroupVersionKind)
+	err := s.direct.Get(ctx, key, object)
+	switch {
+	// The API server does not serve the kind, so the object does not exist.
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, l.Missing()
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, key, readError(ctx.Err()))
+	case err != nil:
+		return nil, fmt.Errorf("reading the %s %s: %w", l.Kind, key, readError(err))
+	}
+	return l.Read(object.Object)
 }

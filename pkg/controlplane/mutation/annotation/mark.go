@@ -8,6 +8,7 @@
 package annotation
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -27,15 +28,17 @@ const (
 // never written.
 type Mark struct {
 	key string
-	// Value is a JSON string: <profile>@<hash>, separated by commas. It is nil if there are no profiles.
-	Value []byte
+	// Versions lists the profiles: <profile>@<hash>, separated by commas. It is empty if there are none.
+	Versions string
+	value    []byte // Versions as JSON, or nil
 }
 
 // NewMark returns the mark of a set with versions of profiles. Without versions, it removes an earlier mark.
 func NewMark(set target.Set, versions []string) Mark {
 	m := Mark{key: markPrefix + string(set)}
 	if versions != nil {
-		m.Value = document.Quote(strings.Join(versions, ","))
+		m.Versions = strings.Join(versions, ",")
+		m.value = document.Quote(m.Versions)
 	}
 	return m
 }
@@ -46,11 +49,11 @@ func (m Mark) Write(o *target.Object) (bool, error) {
 	switch {
 	case m.key == "":
 		return false, nil
-	case m.Value == nil:
+	case m.value == nil:
 		o.Document.Root().Find("metadata", "annotations").Remove(m.key)
 		return false, nil
 	}
-	return true, set(o, m.key, m.Value)
+	return true, set(o, m.key, m.value)
 }
 
 // Marks returns the versions of the profiles with which the webhook of a set last mutated the object, as received:
@@ -69,9 +72,9 @@ func versionsIn(mark string) []string {
 
 // Unmarked returns an object, as JSON, without Graft's annotations. It fails for invalid JSON.
 func Unmarked(object []byte) ([]byte, error) {
-	parsed, err := parse(object)
+	parsed, err := document.Parse(object)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	removeOwn(parsed.Root())
 	return parsed.Bytes(), nil

@@ -64,7 +64,7 @@ func NewRecorder(o *target.Object, key string, lasts bool) (Recorder, bool) {
 		return Recorder{}, false
 	}
 	return Recorder{
-		object: o, key: key, here: here, known: known, next: record{},
+		object: o, key: key, here: here, known: known, next: record{}, held: map[operation.Trace]bool{},
 		before: operation.TracesIn(o.Document.Original()), after: operation.TracesIn(o.Document.Root()),
 	}, true
 }
@@ -75,9 +75,6 @@ func (r *Recorder) HoldAll() { r.all = true }
 // Hold keeps the recorded values of these traces.
 func (r *Recorder) Hold(traces ...operation.Trace) {
 	for _, trace := range traces {
-		if r.held == nil {
-			r.held = map[operation.Trace]bool{}
-		}
 		r.held[trace] = true
 	}
 }
@@ -202,9 +199,9 @@ type Restored struct {
 // Restore returns the object in a cluster as it would be without Graft, according to its records. Places that Gardener
 // writes at each reconciliation are not recorded and stay as they are. The error wraps one of package document.
 func Restore(object []byte) (*Restored, error) {
-	parsed, err := parse(object)
+	parsed, err := document.Parse(object)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	taken, root := &Restored{}, parsed.Root()
 	for _, set := range target.Sets() {
@@ -232,12 +229,4 @@ func (t *Restored) restore(root *document.Node, known record) error {
 		}
 	}
 	return traces.Flush()
-}
-
-func parse(object []byte) (*document.Document, error) {
-	parsed, err := document.Parse(object)
-	if err != nil {
-		return nil, fmt.Errorf("reading the object: %w", err)
-	}
-	return parsed, nil
 }

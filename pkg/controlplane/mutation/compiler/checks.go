@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -19,9 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -130,36 +127,25 @@ func (c *profileCompiler) names(entry v1alpha1.TargetRules) {
 
 // checkOrder finds, for each selection, rules that have no effect because of a later one, and rules that are too early.
 func checkOrder(all *compilation) source.Findings {
-	var (
-		findings source.Findings
-		seen     = map[string]bool{}
-	)
-	once := func(into *source.Findings, finding source.Finding) {
-		if !seen[finding.Error()] {
-			seen[finding.Error()] = true
-			*into = append(*into, finding)
-		}
-	}
+	var findings source.Findings
 	for _, selected := range all.program.Selections() {
 		for i, r := range selected.Rules {
 			later := selected.Rules[i+1:]
 			if hiding := slices.IndexFunc(later, func(l *mutation.Rule) bool { return hidesEarlier(l, r) }); hiding >= 0 {
-				into, by := &findings, later[hiding]
+				by := later[hiding]
 				finding := source.Finding{Position: r.Position, Path: r.Path, Rule: NoEffect,
 					Message: "has no effect: " + by.String() + " always writes the same places later"}
-				if by.Profile != r.Profile {
-					into, finding = &all.warnings, finding.Warn()
+				if by.Profile == r.Profile {
+					findings = append(findings, finding)
+				} else {
+					all.warnings = append(all.warnings, finding.Warn())
 				}
-				once(into, finding)
 			}
 			if all.partial[r.Target.Name] {
 				continue
 			}
-			for _, finding := range checkContainers(r, selected.Rules) {
-				once(&all.warnings, finding)
-			}
 			if write, by := writesTooEarly(r, selected.Rules[:i], later); by != nil {
-				once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; move this rule after it",
+				findings = append(findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; move this rule after it",
 					write.Place.Container, by).Of(TooEarly))
 			}
 		}
@@ -185,18 +171,9 @@ func hidesEarlier(r *mutation.Rule, earlier *mutation.Rule) bool {
 			return false
 		}
 	}
-	for i := range earlier.Writes {
-		if !slices.ContainsFunc(r.Writes, func(w operation.Write) bool { return w.Place == earlier.Writes[i].Place }) {
-			return false
-		}
-	}
-	return !skipsLookup(r.Scope, r) // last, since it follows all variables of the rule
-}
-
-// skipsLookup reports whether the rule is skipped if a lookup finds nothing.
-func skipsLookup(s *scope.Scope, r *mutation.Rule) bool {
-	read := s.Reach(r.References()).Lookups[s]
-	return slices.ContainsFunc(s.Lookups, func(l *scope.Lookup) bool { return l.Skip && read[l.Request.Name] })
+	return !slices.ContainsFunc(earlier.Writes, func(e operation.Write) bool {
+		return !slices.ContainsFunc(r.Writes, func(w operation.Write) bool { return w.Place == e.Place })
+	})
 }
 
 // isConstantRule reports whether all values of the rule are constants.
@@ -221,7 +198,7 @@ func writesTooEarly(r *mutation.Rule, earlier, later []*mutation.Rule) (operatio
 // addsContainer reports whether the rule adds a whole container with a name.
 func addsContainer(r *mutation.Rule, container string) bool {
 	return slices.ContainsFunc(r.Writes, func(w operation.Write) bool {
-		return (w.Place.Kind == operation.Container || w.Place.Kind == operation.InitContainer) && w.Place.Name == container &&
+		return w.Place.Kind == operation.Container && w.Place.Name == container &&
 			slices.Contains(w.Value.Keys(), "image")
 	})
 }
@@ -262,14 +239,8 @@ const serviceTarget = "kube-apiserver-service"
 // admission.
 func findConflicts(p *mutation.Program) source.Findings {
 	var findings source.Findings
-	seen := map[string]bool{}
 	for _, rules := range rulesByPlace(p) {
-		for _, finding := range conflictsAmong(rules) {
-			if !seen[finding.Error()] {
-				seen[finding.Error()] = true
-				findings = append(findings, finding)
-			}
-		}
+		findings = append(findings, conflictsAmong(rules)...)
 	}
 	return findings
 }
@@ -351,90 +322,4 @@ func (w constantWrite) contradicts(other constantWrite) bool {
 	}
 	oneIsFlag := (a.Kind == operation.Flag) != (b.Kind == operation.Flag)
 	return oneIsFlag && a.Container == b.Container && mutation.FlagOf(a) != "" && mutation.FlagOf(a) == mutation.FlagOf(b)
-}
-
-// samplePods returns the parts of the pods of each target in all samples.
-var samplePods = sync.OnceValue(func() map[string]podParts {
-	parts := map[string]podParts{}
-	for _, plane := range static.Planes() {
-		for _, raw := range plane.Objects {
-			parsed, err := document.Parse(raw)
-			if err != nil {
-				continue
-			}
-			request := mutation.CreationOf(parsed.Root(), plane.Garden)
-			if t, _ := target.Match(plane.Garden, request.Group, request.Kind, request.Name); t != nil {
-				if parts[t.Name].volumes == nil {
-					parts[t.Name] = podParts{volumes: map[string]bool{}, containers: map[string]bool{}}
-				}
-				parts[t.Name].add(parsed.Root().Get("spec"))
-			}
-			parsed.Release()
-		}
-	}
-	return parts
-})
-
-// podParts are the names of volumes and of containers of both kinds.
-type podParts struct{ volumes, containers map[string]bool }
-
-func (p podParts) add(spec *document.Node) {
-	pod := spec.Find("template", "spec")
-	for _, volume := range pod.Get("volumes").Items() {
-		p.volumes[textOf(volume.Get("name"))] = true
-	}
-	for _, claim := range spec.Get("volumeClaimTemplates").Items() {
-		p.volumes[textOf(claim.Find("metadata", "name"))] = true
-	}
-	for _, list := range []string{"containers", "initContainers"} {
-		for _, container := range pod.Get(list).Items() {
-			p.containers[textOf(container.Get("name"))] = true
-		}
-	}
-}
-
-func textOf(n *document.Node) string {
-	text, _ := n.Text()
-	return text
-}
-
-// checkContainers finds mounts of volumes, and containers without an image, that no rule adds and no sample has.
-// Another version of Gardener may have them.
-func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
-	if r.ForEach != nil || r.Target.Other {
-		return nil
-	}
-	var findings source.Findings
-	for i := range r.Writes {
-		write := &r.Writes[i]
-		write.Mounts(func(volume string, at source.Node, path string) {
-			if !samplePods()[r.Target.Name].volumes[volume] && !mayAddVolume(all, volume) {
-				findings = append(findings, at.Finding(path, "there is no volume %s: no rule adds it, and %s has none in the samples",
-					volume, r.Target.Name).Of(UnknownVolume).Warn())
-			}
-		})
-		if kind := write.Place.Kind; kind != operation.Container && kind != operation.InitContainer || removes(write) {
-			continue
-		}
-		container := write.Place.Name
-		adds := func(by *mutation.Rule) bool { return by.ForEach != nil || addsContainer(by, container) }
-		if !samplePods()[r.Target.Name].containers[container] && !slices.ContainsFunc(all, adds) {
-			findings = append(findings, write.At.Finding(write.Path,
-				"has no image, and there is no container %s: no rule adds it, and %s has none in the samples",
-				container, r.Target.Name).Of(UnknownContainer).Warn())
-		}
-	}
-	return findings
-}
-
-// mayAddVolume reports whether a rule may add a volume with a name.
-func mayAddVolume(rules []*mutation.Rule, name string) bool {
-	for _, r := range rules {
-		for i := range r.Writes {
-			if write := &r.Writes[i]; write.Place.Kind == operation.Volume && !removes(write) && (write.Place.Name == name || r.ForEach != nil) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -21,8 +22,7 @@ func Claims(document *profile.Document) []mutation.Registration {
 	if document.Retired || document.Mode == v1alpha1.ModeObserve {
 		return nil
 	}
-	c := profileCompiler{document: document}
-	claims := map[mutation.ScopeKey][]target.Form{}
+	c := profileCompiler{document: document, all: &compilation{program: mutation.NewProgram(contract.Today, false, nil)}}
 	read := false
 	for _, set := range target.Sets() {
 		entries := c.rulesOf(set)
@@ -31,22 +31,18 @@ func Claims(document *profile.Document) []mutation.Registration {
 			continue
 		}
 		for i, entry := range entries {
-			for _, t := range claimed(entry, fmt.Sprintf("%s.%s[%d]", set, v1alpha1.ObjectsField, i)) {
-				claim(claims, document, set, t)
+			at := fmt.Sprintf("%s.%s[%d]", set, v1alpha1.ObjectsField, i)
+			for _, t := range claimed(entry, at) {
+				c.put(set, entry, t, nil, at)
 			}
 		}
 	}
 	if !read {
 		for _, t := range shootTargets() {
-			claim(claims, document, target.ControlPlane, t)
+			c.put(target.ControlPlane, v1alpha1.TargetRules{}, t, nil, "")
 		}
 	}
-	var registrations []mutation.Registration
-	for key, forms := range claims {
-		registrations = append(registrations, mutation.Registration{Set: key.Set, Provider: key.Provider, Garden: key.Garden}.With(forms))
-	}
-	slices.SortFunc(registrations, mutation.CompareRegistrations)
-	return registrations
+	return slices.DeleteFunc(c.all.program.Registrations(), func(r mutation.Registration) bool { return !r.Garden && r.Provider == "" })
 }
 
 // claimed returns the targets of an entry of a set, or all targets of the contract if its name is unknown.
@@ -66,23 +62,4 @@ func shootTargets() []*target.Target {
 		}
 	}
 	return all
-}
-
-// claim adds the forms of a target. It omits the Service of the kube-apiserver, because current versions of Gardener do
-// not allow its mutation.
-func claim(claims map[mutation.ScopeKey][]target.Form, document *profile.Document, set target.Set, t *target.Target) {
-	keys := []mutation.ScopeKey{{Set: set, Garden: true}}
-	if !t.Garden {
-		keys = keys[:0]
-		for _, provider := range document.Providers {
-			keys = append(keys, mutation.ScopeKey{Set: set, Provider: provider})
-		}
-	}
-	for _, key := range keys {
-		for _, form := range t.Forms {
-			if form.Kind != "Service" || t.Other {
-				claims[key] = append(claims[key], form)
-			}
-		}
-	}
 }

@@ -40,10 +40,6 @@ const (
 	TooEarly source.Rule = "too-early"
 	// Conflict means that two rules contradict each other.
 	Conflict source.Rule = "conflict"
-	// UnknownVolume means that neither the object nor a rule has the volume of a mount.
-	UnknownVolume source.Rule = "unknown-volume"
-	// UnknownContainer means that neither the object nor a rule has the container, and the rule gives no image.
-	UnknownContainer source.Rule = "unknown-container"
 	// UnknownFlag means that a version of the component does not have the flag.
 	UnknownFlag source.Rule = "unknown-flag"
 	// FlagValue means that the flag does not accept the value.
@@ -58,10 +54,10 @@ const (
 
 // found are the findings of all stages so far, and those that the documents had before.
 type found struct {
-	findings source.Findings
-	// starts holds the documents by file, in their order there; of holds the findings of each.
-	starts map[string][]*profile.Document
-	of     map[*profile.Document]source.Findings
+	findings  source.Findings
+	documents []*profile.Document
+	// of holds the findings of each document.
+	of map[*profile.Document]source.Findings
 }
 
 // Options are settings of an installation for all profiles.
@@ -127,11 +123,12 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
 	})
 	versions := make([]mutation.ProfileVersion, len(profiles))
+	found := &found{documents: profiles, of: map[*profile.Document]source.Findings{}}
 	for i, document := range profiles {
+		found.of[document] = slices.Clone(document.Findings)
 		versions[i] = mutation.ProfileVersion{Name: document.Metadata.Name, Hash: document.Hash, Providers: document.Providers}
 	}
 	all := &compilation{program: mutation.NewProgram(o.Generation, o.Mark, versions), partial: map[string]bool{}}
-	found := newFound(profiles)
 	for _, document := range profiles {
 		c := profileCompiler{all: all, document: document, options: o}
 		c.compile()
@@ -152,48 +149,43 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 	return all.program, findings
 }
 
-func newFound(documents []*profile.Document) *found {
-	f := &found{starts: map[string][]*profile.Document{}, of: map[*profile.Document]source.Findings{}}
-	for _, d := range documents {
-		f.of[d] = slices.Clone(d.Findings)
-		f.starts[d.Node.File] = append(f.starts[d.Node.File], d)
-	}
-	for _, inFile := range f.starts {
-		slices.SortFunc(inFile, func(a, b *profile.Document) int { return a.Node.Position().Line - b.Node.Position().Line })
-	}
-	return f
-}
-
 // document returns the document that contains a position, or nil.
 func (f *found) document(at source.Position) *profile.Document {
 	var in *profile.Document
-	for _, d := range f.starts[at.File] {
-		if d.Node.Position().Line <= at.Line {
+	for _, d := range f.documents {
+		begin := d.Node.Position()
+		if d.Node.File == at.File && begin.Line <= at.Line && (in == nil || begin.Line > in.Node.Position().Line) {
 			in = d
 		}
 	}
 	return in
 }
 
-// beyond returns the findings that are not consequences of earlier findings.
+// beyond returns the findings that are not consequences of earlier findings. It omits those that repeat another one for
+// the same place, as for a rule or denial that is compiled for several objects.
 func (f *found) beyond(findings source.Findings) source.Findings {
+	type place struct {
+		source.Position
+		message string
+	}
 	var beyond source.Findings
+	seen := map[place]bool{}
 	for _, finding := range findings {
-		beyond = append(beyond, source.Findings{finding}.Beyond(f.of[f.document(finding.Position)])...)
+		earlier, at := f.of[f.document(finding.Position)], place{finding.Position, finding.Message}
+		repeats := func(other source.Finding) bool { return at == place{other.Position, other.Message} }
+		if finding.Column > 0 && (seen[at] || slices.ContainsFunc(earlier, repeats)) {
+			continue
+		}
+		seen[at] = true
+		beyond = append(beyond, source.Findings{finding}.Beyond(earlier)...)
 	}
 	return beyond
 }
 
-// add adds the findings of a stage. It omits a finding of a rule that repeats one for the same place, as for a lookup
-// that the rule makes implicitly.
+// add adds the findings of a stage.
 func (f *found) add(findings source.Findings) {
 	for _, finding := range f.beyond(findings) {
 		d := f.document(finding.Position)
-		if finding.Column > 0 && slices.ContainsFunc(f.of[d], func(earlier source.Finding) bool {
-			return earlier.Position == finding.Position && earlier.Message == finding.Message
-		}) {
-			continue
-		}
 		f.findings = append(f.findings, finding)
 		f.of[d] = append(f.of[d], finding)
 	}

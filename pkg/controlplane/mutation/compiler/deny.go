@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -49,12 +50,7 @@ func (c *profileCompiler) denials(t *target.Target) []*mutation.Rule {
 			continue
 		}
 		compiled, findings := c.denial(t, d, fmt.Sprintf("%s[%d]", v1alpha1.DenyField, i))
-		for _, finding := range findings {
-			// A denial is compiled once for each of its targets.
-			if !slices.ContainsFunc(c.findings, func(f source.Finding) bool { return f.Error() == finding.Error() }) {
-				c.findings = append(c.findings, finding)
-			}
-		}
+		c.findings = append(c.findings, findings...)
 		if len(findings) == 0 && compiled != nil {
 			rules = append(rules, compiled)
 		}
@@ -80,8 +76,6 @@ func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path strin
 	if compiled.When.Constant() && !c.scope.Environment.Partial().False(compiled.When) {
 		return nil, append(findings, from.When.Finding(path+".when", "is always true: the rule denies everything").Of(source.AlwaysTrue))
 	}
-	compiled.WhenText = from.When.Value
-	c.scope.Conditions[compiled.WhenText]++
 	context := operation.Context{Target: t, Expressions: environment}
 	message, problems := context.Text(d.Message.At, path+".message")
 	if len(problems) > 0 {
@@ -99,29 +93,15 @@ func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path strin
 // checkSecrets finds a text of a rule that contains a value from a Secret, because it appears in responses, Events, logs,
 // plans or metrics. The references are those of the text; what is its subject in the message.
 func (c *profileCompiler) checkSecrets(r *mutation.Rule, references []string, at source.Node, path, what string) source.Findings {
-	var findings source.Findings
-	add := func(from string) {
-		findings = append(findings, at.Finding(path, "%s must not come from a Secret, as this one does from %s", what, from).Of(SecretInName))
+	names := c.scope.NamesOf(r.Target, references)
+	if names == nil {
+		return nil
 	}
-	for _, lookup := range c.scope.SecretsIn(references) {
-		add("the lookup " + lookup.Request.Name)
-	}
-	if c.scope.ReadsSecret(r.Target, references) {
-		add("the object")
-	}
-	return findings
+	return source.Findings{at.Finding(path, "%s must not come from a Secret, as this one does from the Secret %s", what, strings.Join(names, ", ")).Of(SecretInName)}
 }
 
 // checkDenials reports denials that lack a field, have a duplicate name, or are for a target without rules.
 func (c *profileCompiler) checkDenials() {
-	ruled := map[string]bool{}
-	for _, set := range target.Sets() {
-		for _, entry := range c.rulesOf(set) {
-			if len(entry.Rules) > 0 {
-				ruled[entry.Target] = true
-			}
-		}
-	}
 	seen := map[string]bool{}
 	for i, d := range c.document.Deny {
 		path := fmt.Sprintf("%s[%d]", v1alpha1.DenyField, i)
@@ -142,8 +122,8 @@ func (c *profileCompiler) checkDenials() {
 		}
 		seen[d.Name.Value] = true
 		for j, name := range d.Targets {
-			if !ruled[name.Value] {
-				known := slices.DeleteFunc(target.Names(), func(known string) bool { return !ruled[known] })
+			if !c.ruled[name.Value] {
+				known := slices.DeleteFunc(target.Names(), func(known string) bool { return !c.ruled[known] })
 				c.findings = append(c.findings, name.At.Finding(fmt.Sprintf("%s.targets[%d]", path, j), "the profile has no rules for %q%s", name.Value,
 					source.Suggest(name.Value, known)).Of(UnknownTarget))
 			}
@@ -175,9 +155,6 @@ func (c *profileCompiler) seenBy(t *target.Target) *expression.Environment {
 	environment, err := c.scope.Environment.Without(unknownTo(t))
 	if err != nil {
 		environment = c.scope.Environment // which is built of the same
-	}
-	if c.seen == nil {
-		c.seen = map[[2]bool]*expression.Environment{}
 	}
 	c.seen[like] = environment
 	return environment

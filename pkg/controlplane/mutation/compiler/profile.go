@@ -37,6 +37,8 @@ type profileCompiler struct {
 	// set is the set of the rules that are being compiled, and rules are the rules compiled so far.
 	set   target.Set
 	rules []*mutation.Rule
+	// ruled is true for the targets with rules.
+	ruled map[string]bool
 	// broken holds the values and rules that could not be compiled; the names that they use are unknown.
 	broken []source.Node
 }
@@ -46,7 +48,8 @@ func (c *profileCompiler) compile() {
 	if c.scope == nil {
 		return
 	}
-	c.broken = c.scope.Broken
+	c.broken, c.ruled = c.scope.Broken, map[string]bool{}
+	c.views, c.seen = map[string][]versionView{}, map[[2]bool]*expression.Environment{}
 	for _, set := range target.Sets() {
 		c.set = set
 		objects := 0
@@ -56,6 +59,7 @@ func (c *profileCompiler) compile() {
 				at = fmt.Sprintf("%s.%s[%d]", set, v1alpha1.ObjectsField, objects)
 				objects++
 			}
+			c.ruled[entry.Target] = c.ruled[entry.Target] || len(entry.Rules) > 0
 			c.target(set, entry, at)
 			c.names(entry)
 			c.idle(entry, at)
@@ -99,30 +103,17 @@ func (c *profileCompiler) put(set target.Set, entry v1alpha1.TargetRules, t *tar
 	if c.document.Retired {
 		rules = nil
 	}
-	switch {
-	case t.Garden:
-		c.all.program.Add(mutation.ScopeKey{Set: set, Garden: true}, t, rules)
-	case t.Other:
-		for _, provider := range c.providers() {
-			if known := c.all.program.AddOther(mutation.ScopeKey{Set: set, Provider: provider}, t, rules); known != nil {
-				c.findings = append(c.findings, entry.At.Finding(at, "%s is %s/%s %s elsewhere; all rules for a kind must name the same version and resource",
-					known.Kind, known.Group, known.Version, known.Resource).Of(Conflict))
-			}
-		}
-	default:
-		for _, provider := range c.providers() {
-			c.all.program.Add(mutation.ScopeKey{Set: set, Provider: provider}, t, rules)
+	providers := c.document.Providers
+	if len(providers) == 0 || t.Garden {
+		// Without providers, which another finding reports, the rules are still compared.
+		providers = []string{""}
+	}
+	for _, provider := range providers {
+		if known := c.all.program.Add(mutation.ScopeKey{Set: set, Provider: provider, Garden: t.Garden}, t, rules); known != nil {
+			c.findings = append(c.findings, entry.At.Finding(at, "%s is %s/%s %s elsewhere; all rules for a kind must name the same version and resource",
+				known.Kind, known.Group, known.Version, known.Resource).Of(Conflict))
 		}
 	}
-}
-
-// providers returns the providers of the profile. If there are none, which another finding reports, it returns one
-// empty name, so that the rules are still compared.
-func (c *profileCompiler) providers() []string {
-	if len(c.document.Providers) == 0 {
-		return []string{""}
-	}
-	return c.document.Providers
 }
 
 // targetOf returns the target of an entry of a set. With findings, it returns the probable target, or nil.
@@ -179,7 +170,11 @@ func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.
 	if form.Resource == "" {
 		form.Resource = strings.ToLower(o.Kind) + "s"
 	}
-	if t := contracted(form, isPrefix); t != nil && len(findings) == 0 {
+	name := o.Name
+	if isPrefix {
+		name = ""
+	}
+	if t, _ := target.Match(false, form.Group, form.Kind, name); t != nil && len(findings) == 0 {
 		add(operation.WrongTarget, "name", "%s is the target %s of the contract; its rules stand there", form, t.Name)
 	}
 	if form.Version == "" || form.Kind == "" {
@@ -188,22 +183,12 @@ func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.
 	return target.Other(form), findings
 }
 
-// contracted returns the target of the contract for objects of a form, or nil.
-func contracted(form target.Form, isPrefix bool) *target.Target {
-	name := form.Name
-	if isPrefix {
-		name = ""
-	}
-	t, _ := target.Match(false, form.Group, form.Kind, name)
-	return t
-}
-
 // unnamedContainers reports writes into a container without a name, if the contract names no default.
 func unnamedContainers(r *mutation.Rule) source.Findings {
 	var findings source.Findings
 	for _, write := range r.Writes {
 		switch write.Place.Kind {
-		case operation.Flag, operation.FeatureGate, operation.ListFlagItem, operation.MapFlagEntry, operation.AdmissionPlugin, operation.Env,
+		case operation.Flag, operation.FeatureGate, operation.MapFlagEntry, operation.AdmissionPlugin, operation.Env,
 			operation.VolumeMount:
 			if r.Target.Other && write.Place.Container == "" {
 				findings = append(findings, write.At.Finding(write.Path, "name the container, because %s has no default container", r.Target.Name).Of(UnnamedContainer))
@@ -217,13 +202,12 @@ func unnamedContainers(r *mutation.Rule) source.Findings {
 // purposes.
 func purposesOf(t *target.Target, r v1alpha1.Rule) ([]string, source.Findings) {
 	path := r.Path + ".purposes"
-	if r.Purposes.Absent() {
-		if t.Purposed {
-			return mutation.KnownPurposes[:1], nil
-		}
+	switch {
+	case r.Purposes.Absent() && t.Purposed:
+		return mutation.KnownPurposes[:1], nil
+	case r.Purposes.Absent():
 		return nil, nil
-	}
-	if !t.Purposed {
+	case !t.Purposed:
 		return nil, source.Findings{r.Purposes.Finding(path, "only kubelet and node have purposes").Of(operation.WrongTarget)}
 	}
 	var purposes []string
@@ -269,7 +253,11 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*m
 	if len(findings) > 0 {
 		return nil, findings
 	}
-	c.scope.MarkSecrets(t, compiled.Writes, compiled.ItemReferences())
+	var items []string
+	if compiled.ForEach != nil {
+		items = compiled.ForEach.Items.References()
+	}
+	c.scope.MarkSecrets(t, compiled.Writes, items)
 	return compiled, c.check(compiled, r)
 }
 
@@ -294,10 +282,6 @@ func (c *profileCompiler) fill(compiled *mutation.Rule, r v1alpha1.Rule, argumen
 	}
 	compiled.When, problems = condition(environment, r)
 	findings = append(findings, problems...)
-	if compiled.When != nil && compiled.ForEach == nil {
-		compiled.WhenText = r.When.Value
-		c.scope.Conditions[r.When.Value]++
-	}
 	switch {
 	case unusable:
 		return findings
@@ -312,7 +296,7 @@ func (c *profileCompiler) fill(compiled *mutation.Rule, r v1alpha1.Rule, argumen
 // check returns the findings of a rule as a whole.
 func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) source.Findings {
 	compiled.Keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && compiled.Operation.KeepsByDefault
-	findings := append(mutation.DoubleWrites(compiled), mutation.CheckContract(compiled.Target, compiled, c.options.Generation)...)
+	findings := append(mutation.DoubleWrites(compiled), mutation.CheckContract(compiled.Target, compiled, c.options.Generation, from.At)...)
 	if compiled.Override && len(findings) == 0 && mutation.GivesUnusedReason(compiled.Target, compiled) {
 		override := scope.NodeAt(from.At, "override")
 		findings = append(findings, override.Finding(compiled.Path+".override", "is not needed: the rule writes nothing that the contract reserves").
@@ -373,18 +357,9 @@ func operationOf(t *target.Target, r v1alpha1.Rule) (operation.Definition, sourc
 	return definition, arguments, findings
 }
 
-// removedOperations names the replacements of operations that former releases had.
-var removedOperations = map[string]string{
-	"checksumAnnotations": "podAnnotations with ${ lookups.x.checksum }, and a lookup x with checksum: true",
-	"cri":                 "fields with spec.criConfig",
-	"patch":               "fields",
-}
-
 func unknownOperation(t *target.Target, r v1alpha1.Rule, field source.Field, known []string) source.Finding {
 	hint := source.Suggest(field.Key.Value, known)
-	if instead := removedOperations[field.Key.Value]; instead != "" {
-		hint = "; use " + instead
-	} else if hint == "" {
+	if hint == "" {
 		hint = "; these can be used on " + t.Name + ": " + usable(t)
 	}
 	finding := field.Key.Finding(r.Path, "unknown operation %q%s", field.Key.Value, hint).Of(UnknownOperation).InPart()

@@ -5,6 +5,7 @@
 package compiler
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -41,13 +42,13 @@ type versionView struct {
 
 // versionCheck compares the writes of one rule with the table of versions.
 type versionCheck struct {
+	*profileCompiler
+
 	component string
 	// variable is the variable with the component's version in its field kubernetes.
 	variable string
 	versions []kubeflags.Minor
-	document source.Node
 	findings source.Findings
-	warnings source.Findings
 }
 
 var patchVersion = regexp.MustCompile(`\b1\.\d+\.(\d+)`)
@@ -68,54 +69,47 @@ func versionsOfRule(c *profileCompiler, r *mutation.Rule) []kubeflags.Minor {
 	return versions
 }
 
-// viewsOfVersions returns the views of all versions, oldest first, including some older than the table for pools. It
-// creates them once for each variable that holds the version.
+// viewsOfVersions returns a view of each version that the component of a target may have, oldest first. A pool may be
+// older than the table. It creates the views once for each variable that holds the version.
 func viewsOfVersions(c *profileCompiler, t *target.Target) []versionView {
-	variable := "shoot"
-	switch {
-	case t.Garden:
-		variable = "garden"
-	case t.Component == "kubelet":
-		variable = "pool"
-	}
+	variable := versionVariable(t)
 	if known, ok := c.views[variable]; ok {
 		return known
 	}
-	var (
-		views   []versionView
-		partial = c.scope.Environment.Partial()
-		patches = patchesIn(c.document.Node.Node)
-	)
-	for _, minor := range versionsSeen(variable) {
+	var views []versionView
+	add := func(known *expression.Partial, minor kubeflags.Minor, patch int) {
+		views = append(views, versionView{minor, withVariables(c.scope, knowVersion(known, variable, minor, patch))})
+	}
+	nothing, patches := c.scope.Environment.Partial(), patchesIn(c.document.Node.Node)
+	for _, minor := range kubeflags.Versions() {
 		for _, patch := range patches {
-			own := knowVersion(partial, variable, minor, patch)
-			if variable != "pool" && servesVersion(c, variable, minor, patch) {
-				views = append(views, versionView{minor, withVariables(c.scope, own)})
-			}
-			for skew := range kubeflags.Minor(poolSkew + 1) {
-				if variable == "pool" && minor+skew >= kubeflags.Versions()[0] && servesVersion(c, "shoot", minor+skew, patch) {
-					views = append(views, versionView{minor, withVariables(c.scope, knowVersion(own, "shoot", minor+skew, patch))})
+			switch {
+			case !servesVersion(c, variable, minor, patch):
+			case variable != "pool":
+				add(nothing, minor, patch)
+			default:
+				shoot := knowVersion(nothing, "shoot", minor, patch)
+				for skew := range kubeflags.Minor(poolSkew + 1) {
+					add(shoot, minor-skew, patch)
 				}
 			}
 		}
 	}
-	if c.views == nil {
-		c.views = map[string][]versionView{}
-	}
+	slices.SortStableFunc(views, func(a, b versionView) int { return cmp.Compare(a.minor, b.minor) })
 	c.views[variable] = views
 	return views
 }
 
-// versionsSeen returns the versions in the table and, for pools, older ones that a pool of a shoot in the table may
-// have.
-func versionsSeen(variable string) []kubeflags.Minor {
-	versions := kubeflags.Versions()
-	for range poolSkew {
-		if variable == "pool" {
-			versions = slices.Insert(versions, 0, versions[0]-1)
-		}
+// versionVariable returns the variable that holds the version of a target's component in its field kubernetes.
+func versionVariable(t *target.Target) string {
+	switch {
+	case t.Garden:
+		return "garden"
+	case t.Component == "kubelet":
+		return "pool"
+	default:
+		return "shoot"
 	}
-	return versions
 }
 
 // servesVersion reports whether control planes of a version exist: the installation serves it and, for shoots, the
@@ -128,10 +122,7 @@ func servesVersion(c *profileCompiler, variable string, minor kubeflags.Minor, p
 }
 
 func knowVersion(p *expression.Partial, variable string, minor kubeflags.Minor, patch int) *expression.Partial {
-	version, err := expression.ParseVersion(fmt.Sprintf("%s.%d", minor, patch))
-	if err != nil {
-		return p
-	}
+	version, _ := expression.ParseVersion(fmt.Sprintf("%s.%d", minor, patch)) // always valid
 	return p.With(variable, "kubernetes", version)
 }
 
@@ -178,13 +169,7 @@ func checkVersions(c *profileCompiler, r *mutation.Rule) source.Findings {
 	if len(versions) == 0 {
 		return nil
 	}
-	check := versionCheck{component: r.Target.Component, variable: "shoot", versions: versions, document: c.document.Node}
-	switch {
-	case r.Target.Garden:
-		check.variable = "garden"
-	case r.Target.Component == "kubelet":
-		check.variable = "pool"
-	}
+	check := versionCheck{profileCompiler: c, component: r.Target.Component, variable: versionVariable(r.Target), versions: versions}
 	for i := range r.Writes {
 		write := &r.Writes[i]
 		if r.ForEach != nil && computes(r.ForEach, write.Place.Name) {
@@ -202,7 +187,6 @@ func checkVersions(c *profileCompiler, r *mutation.Rule) source.Findings {
 			check.field(write, write.Place.Name, write.Value.Known())
 		}
 	}
-	c.all.warnings = append(c.all.warnings, check.warnings...)
 	return check.findings
 }
 
@@ -218,18 +202,11 @@ func computes(f *mutation.ForEach, name string) bool {
 
 func (c *versionCheck) flag(write *operation.Write, name string) {
 	history, known := kubeflags.Flag(c.component, name)
-	former, gone := kubeflags.Former(c.component, name)
-	if removes(write) {
-		if !known && !gone {
-			c.misspelt(UnknownFlag, write, name, c.flags(), "%s has had no flag --%s since Kubernetes %s", c.component, name, kubeflags.Versions()[0])
-		}
-		return
+	flag := versionedName{UnknownFlag, name, "flag --" + name, known, history.In, history.Span.String(), "", kubeflags.Flags(c.component, c.newest())}
+	if former, gone := kubeflags.Former(c.component, name); gone {
+		flag.former = former.String()
 	}
-	lacks := versionedName{UnknownFlag, name, "has no flag --" + name, known, history.In, history.Span.String(), "", c.flags()}
-	if gone {
-		lacks.former = former.String()
-	}
-	if c.isMissing(write, lacks) {
+	if c.isMissing(write, flag) || removes(write) {
 		return
 	}
 	if value, ok := write.Value.Constant(); ok && write.Place.Kind == operation.Flag {
@@ -238,33 +215,18 @@ func (c *versionCheck) flag(write *operation.Write, name string) {
 		}
 	}
 	if deprecated := slices.DeleteFunc(slices.Clone(c.versions), func(m kubeflags.Minor) bool { return !history.DeprecatedIn(m) }); len(deprecated) > 0 {
-		c.warn(Deprecated, write, "--%s of %s is deprecated in Kubernetes %s: %s", name, c.component, list(deprecated), history.Message)
+		c.warn(Deprecated, write.At, write.Path, "--%s of %s is deprecated in Kubernetes %s: %s", name, c.component, list(deprecated), history.Message)
 	}
 }
 
-// flags returns the flags of the newest version.
-func (c *versionCheck) flags() []string {
-	return kubeflags.Flags(c.component, c.versions[len(c.versions)-1])
-}
-
-// gates returns the feature gates of the newest version.
-func (c *versionCheck) gates() []string {
-	return kubeflags.Gates(c.component, c.versions[len(c.versions)-1])
-}
+// newest returns the newest version of the rule.
+func (c *versionCheck) newest() kubeflags.Minor { return c.versions[len(c.versions)-1] }
 
 func (c *versionCheck) gate(write *operation.Write) {
 	name := write.Place.Name
 	history, known := kubeflags.Gate(c.component, name)
-	if removes(write) {
-		// Feature gates are added and removed, and a profile may remove one that only former versions had. Warn only of
-		// a probable typo.
-		if suggestion := source.Suggest(name, c.gates()); !known && suggestion != "" {
-			c.warn(UnknownGate, write, "%s has had no feature gate %s since Kubernetes %s%s", c.component, name, kubeflags.Versions()[0], suggestion)
-		}
-		return
-	}
-	lacks := "knows no feature gate " + name + ", and does not start with it"
-	if c.isMissing(write, versionedName{UnknownGate, name, lacks, known, history.In, "it is " + history.String(), "", c.gates()}) {
+	gate := versionedName{UnknownGate, name, "feature gate " + name, known, history.In, "it is " + history.String(), "", kubeflags.Gates(c.component, c.newest())}
+	if c.isMissing(write, gate) || removes(write) {
 		return
 	}
 	value, constant := write.Value.Constant()
@@ -278,36 +240,28 @@ func (c *versionCheck) gate(write *operation.Write) {
 		return
 	}
 	if deprecated := c.without(func(m kubeflags.Minor) bool { return history[m].Stage != kubeflags.Deprecated }); len(deprecated) > 0 {
-		c.warn(Deprecated, write, "the feature gate %s of %s is deprecated in Kubernetes %s", name, c.component, list(deprecated))
+		c.warn(Deprecated, write.At, write.Path, "the feature gate %s of %s is deprecated in Kubernetes %s", name, c.component, list(deprecated))
 	}
 }
 
 // plugin checks an admission plugin that a rule enables or disables: kube-apiserver does not start with a name that it does
 // not know in either list.
 func (c *versionCheck) plugin(write *operation.Write) {
-	name, plugins := write.Place.Name, kubeflags.Plugins(c.versions[len(c.versions)-1])
+	name := write.Place.Name
 	history, known := kubeflags.Plugin(name)
-	former, gone := kubeflags.FormerPlugin(name)
-	if removes(write) {
-		if suggestion := source.Suggest(name, plugins); !known && !gone && suggestion != "" {
-			c.warn(UnknownPlugin, write, "%s has had no admission plugin %s since Kubernetes %s%s", c.component, name,
-				kubeflags.Versions()[0], suggestion)
-		}
-		return
+	plugin := versionedName{UnknownPlugin, name, "admission plugin " + name, known, history.In, history.Span.String(), "", kubeflags.Plugins(c.newest())}
+	if former, gone := kubeflags.FormerPlugin(name); gone {
+		plugin.former = former.String()
 	}
-	lacks := versionedName{UnknownPlugin, name, "knows no admission plugin " + name + ", and does not start with it", known, history.In, history.Span.String(), "", plugins}
-	if gone {
-		lacks.former = former.String()
-	}
-	c.isMissing(write, lacks)
+	c.isMissing(write, plugin)
 }
 
 // versionedName is a name that only some versions of Kubernetes know.
 type versionedName struct {
 	rule source.Rule
 	name string
-	// lacks describes a component without the name.
-	lacks string
+	// what describes the name.
+	what string
 	// known reports that some version in the table knows the name, and in which ones do. history describes them.
 	known   bool
 	in      func(kubeflags.Minor) bool
@@ -318,8 +272,21 @@ type versionedName struct {
 	names []string
 }
 
-// isMissing reports a name that is missing in a version of the rule.
+// isMissing reports a name that is missing in a version of the rule, or that a rule removes although no version has had
+// it. Feature gates and plugins are added and removed, so that a rule may remove one of a former version: it warns only
+// of a probable typo.
 func (c *versionCheck) isMissing(write *operation.Write, n versionedName) bool {
+	if removes(write) {
+		never, suggestion := fmt.Sprintf("%s has had no %s since Kubernetes %s", c.component, n.what, kubeflags.Versions()[0]), source.Suggest(n.name, n.names)
+		switch {
+		case n.known || n.former != "":
+		case n.rule == UnknownFlag:
+			c.misspelt(n.rule, write, n.name, n.names, "%s", never)
+		case suggestion != "":
+			c.warn(n.rule, write.At, write.Path, "%s%s", never, suggestion)
+		}
+		return false
+	}
 	missing := c.versions
 	if n.known {
 		missing = c.without(n.in)
@@ -327,7 +294,10 @@ func (c *versionCheck) isMissing(write *operation.Write, n versionedName) bool {
 	if len(missing) == 0 {
 		return false
 	}
-	lacks := fmt.Sprintf("%s of Kubernetes %s %s", c.component, list(missing), n.lacks)
+	lacks := fmt.Sprintf("%s of Kubernetes %s knows no %s, and does not start with it", c.component, list(missing), n.what)
+	if n.rule == UnknownFlag {
+		lacks = fmt.Sprintf("%s of Kubernetes %s has no %s", c.component, list(missing), n.what)
+	}
 	switch {
 	case n.known:
 		c.refuse(n.rule, write, "%s: %s%s", lacks, n.history, c.narrow(n.in))
@@ -347,7 +317,7 @@ func (c *versionCheck) field(write *operation.Write, path string, value any) {
 		if i := strings.LastIndexByte(path, '.'); i >= 0 {
 			above, name = path[:i], path[i+1:]
 		}
-		c.misspelt(operation.UnknownKubeletField, write, name, kubeflags.Fields(above, c.versions[len(c.versions)-1]),
+		c.misspelt(operation.UnknownKubeletField, write, name, kubeflags.Fields(above, c.newest()),
 			"a KubeletConfiguration of Kubernetes %s has no field %s", list(c.versions), path)
 		return
 	}
@@ -406,15 +376,11 @@ func (c *versionCheck) refuse(rule source.Rule, write *operation.Write, format s
 // misspelt reports an unknown name, with the most similar known one.
 func (c *versionCheck) misspelt(rule source.Rule, write *operation.Write, name string, known []string, format string, arguments ...any) {
 	c.refuse(rule, write, format+"%s", append(arguments, source.Suggest(name, known))...)
-	if scalar := c.document.Naming(write.At, name); scalar.Node != nil {
+	if scalar := c.document.Node.Naming(write.At, name); scalar.Node != nil {
 		last := &c.findings[len(c.findings)-1]
 		last.Position = scalar.Position()
 		*last = last.Instead(scalar, known)
 	}
-}
-
-func (c *versionCheck) warn(rule source.Rule, write *operation.Write, format string, arguments ...any) {
-	c.warnings = append(c.warnings, write.At.Finding(write.Path, format, arguments...).Of(rule).Warn())
 }
 
 func removes(write *operation.Write) bool {

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -30,7 +29,7 @@ const (
 	NotIdempotent source.Rule = "not-idempotent"
 	// BreaksContract means that a rule changes a sample in a way that the contract forbids.
 	BreaksContract source.Rule = "breaks-contract"
-	// SampleDenied means that a rule would deny a sample.
+	// SampleDenied means that a rule or kube-apiserver would deny a sample.
 	SampleDenied source.Rule = "sample-denied"
 )
 
@@ -40,15 +39,15 @@ const (
 // objects become warnings, because a real control plane may have parts that the sample lacks. Rules that violate the
 // contract only in combination are refused if the profiles have no findings so far.
 func Run(p *mutation.Program, partial map[string]bool, sound bool) (findings, warnings source.Findings) {
-	r := dryRun{program: p, partial: partial, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
+	r := dryRun{program: p, partial: partial, sound: sound, seen: map[string]bool{}}
 	for i := range static.Planes() {
 		plane := &static.Planes()[i]
 		if plane.Legacy != (p.Generation() == contract.Labelled) {
 			continue
 		}
-		sample := &sample{plane, samples()[plane.Name], false}
-		for n, raw := range plane.Objects {
-			r.object(sample, fmt.Sprintf("%s/%d", plane.Name, n), raw)
+		sample := newSample(plane)
+		for _, raw := range plane.Objects {
+			r.object(sample, raw)
 		}
 	}
 	return r.findings, r.warnings
@@ -59,8 +58,6 @@ type dryRun struct {
 	program *mutation.Program
 	// partial holds the names of targets with a rule that could not be compiled.
 	partial map[string]bool
-	// done has the objects and rules that were tried, because a profile has the same ones for each provider.
-	done map[string]bool
 	// seen are the findings and warnings so far.
 	seen map[string]bool
 	// sound is true if the profiles have no findings so far.
@@ -68,7 +65,7 @@ type dryRun struct {
 	findings, warnings source.Findings
 }
 
-func (r *dryRun) object(sample *sample, id string, raw []byte) {
+func (r *dryRun) object(sample *sample, raw []byte) {
 	parsed, err := document.Parse(raw)
 	if err != nil {
 		return
@@ -84,37 +81,29 @@ func (r *dryRun) object(sample *sample, id string, raw []byte) {
 		if selected == nil || failure != nil || len(selected.Rules) == 0 {
 			continue
 		}
-		tried := strings.Builder{}
-		tried.WriteString(id)
-		for _, rule := range selected.Rules {
-			fmt.Fprintf(&tried, " %p", rule)
-		}
-		if !r.done[tried.String()] {
-			r.done[tried.String()] = true
-			request.Object = raw
-			r.variants(sample, selected, request)
-		}
+		request.Object = raw
+		r.variants(sample, selected, request)
 	}
 }
 
 // variants tries an object with its conditions true and as they are, and the latter also with optional lookups that
 // find nothing.
-func (r *dryRun) variants(sample *sample, selected *mutation.Selection, request mutation.Request) {
-	forced := admission{r.program, sample, selected, request, mutation.PlanMode{OmitFailing: true, Forced: true}}
+func (r *dryRun) variants(s *sample, selected *mutation.Selection, request mutation.Request) {
+	forced := admission{r.program, s, selected, request, mutation.PlanMode{OmitFailing: true, Forced: true}}
 	evaluated := forced
 	evaluated.mode.Forced = false
 	conditional := slices.ContainsFunc(selected.Rules, func(r *mutation.Rule) bool { return r.When != nil })
 	if conditional {
-		r.admitTwice(forced)
+		result := r.admitTwice(forced)
+		if len(selected.Rules) == 1 {
+			r.denials(forced, result)
+		}
 	}
 	first := r.admitTwice(evaluated)
-	if conditional && len(selected.Rules) == 1 {
-		r.denials(forced, forced.admit(request.Object))
-	}
 	r.failures(evaluated, first.failed)
 	if slices.ContainsFunc(selected.Rules, mayMissValues) {
 		bare := evaluated
-		bare.sample = sample.withoutOptional()
+		bare.sample = &sample{s.plane, s.facts, true}
 		r.failures(bare, slices.DeleteFunc(bare.admit(request.Object).failed, func(f failed) bool {
 			return slices.ContainsFunc(first.failed, func(known failed) bool { return known.rule == f.rule })
 		}))
@@ -134,6 +123,7 @@ func (r *dryRun) admitTwice(s admission) admissionResult {
 		r.breaks(s, first)
 		return first
 	}
+	r.incomplete(s, first)
 	second := s.admit(first.object)
 	if second.patch == nil {
 		return first
@@ -181,10 +171,59 @@ func (r *dryRun) denials(s admission, a admissionResult) {
 		return
 	}
 	for _, denied := range a.denied {
-		if denied.err.Reason == mutation.ContainerMissing || denied.err.Reason == mutation.NodePartMissing {
-			r.warn(SampleDenied, denied.rule, "the sample %s would be denied: %s", s.sample, denied.err.Err)
+		if denied.Reason == mutation.ContainerMissing || denied.Reason == mutation.NodePartMissing {
+			r.warn(SampleDenied, denied.Rule, "the sample %s would be denied: %s", s.sample, denied.Err)
 		}
 	}
+}
+
+// incomplete warns of the rules that cause a problem of the resulting pod template, alone or together with others.
+func (r *dryRun) incomplete(s admission, first admissionResult) {
+	problemsOf := func(a admission) []string { return podProblems(a.admit(s.request.Object).object) }
+	for _, problem := range podProblems(first.object) {
+		for _, rule := range first.changed {
+			others := slices.DeleteFunc(slices.Clone(s.selected.Rules), func(other *mutation.Rule) bool { return other.Origin() == rule })
+			if slices.Contains(problemsOf(s.alone(rule)), problem) || !slices.Contains(problemsOf(s.with(others)), problem) {
+				at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: SampleDenied}
+				r.once(&r.warnings, at.Warn(), rule.Position.String()+problem, "kube-apiserver would reject the sample %s: %s", s.sample, problem)
+			}
+		}
+	}
+}
+
+// podProblems returns the containers without an image and the mounts without a volume in the pod template of an object.
+func podProblems(object []byte) (problems []string) {
+	parsed, err := document.Parse(object)
+	if err != nil {
+		return nil
+	}
+	defer parsed.Release()
+	spec := parsed.Root().Get("spec")
+	pod := spec.Find("template", "spec")
+	volumes := map[string]bool{}
+	for _, volume := range pod.Get("volumes").Items() {
+		volumes[textOf(volume.Get("name"))] = true
+	}
+	for _, claim := range spec.Get("volumeClaimTemplates").Items() {
+		volumes[textOf(claim.Find("metadata", "name"))] = true
+	}
+	for _, container := range slices.Concat(pod.Get("initContainers").Items(), pod.Get("containers").Items()) {
+		name := textOf(container.Get("name"))
+		if textOf(container.Get("image")) == "" {
+			problems = append(problems, fmt.Sprintf("the container %q has no image", name))
+		}
+		for _, mount := range container.Get("volumeMounts").Items() {
+			if volume := textOf(mount.Get("name")); !volumes[volume] {
+				problems = append(problems, fmt.Sprintf("the container %q mounts the volume %q, which does not exist", name, volume))
+			}
+		}
+	}
+	return problems
+}
+
+func textOf(n *document.Node) string {
+	text, _ := n.Text()
+	return text
 }
 
 // failures reports expressions that exceed a limit on the sample as errors. It warns of other failing expressions,
@@ -259,15 +298,10 @@ type admissionResult struct {
 	object  []byte
 	patch   []byte
 	changed []*mutation.Rule
-	denied  []deniedRule
+	denied  []*mutation.Failure
 	// failed has the expressions without a result, by the rules that were omitted for this reason.
 	failed []failed
 	broken error
-}
-
-type deniedRule struct {
-	rule *mutation.Rule
-	err  *mutation.Failure
 }
 
 // subject returns the name of the object for messages.
@@ -278,7 +312,8 @@ func (s admission) alone(r *mutation.Rule) admission { return s.with([]*mutation
 
 // with returns the admission with only these rules.
 func (s admission) with(rules []*mutation.Rule) admission {
-	s.selected = s.selected.Only(rules)
+	reduced := *s.selected
+	reduced.Rules, s.selected = rules, &reduced
 	return s
 }
 
@@ -302,19 +337,19 @@ func (s admission) admit(raw []byte) admissionResult {
 		if denied == nil {
 			return result
 		}
-		result.denied = append(result.denied, *denied)
-		selected.Rules = slices.DeleteFunc(slices.Clone(selected.Rules), func(r *mutation.Rule) bool { return r == denied.rule })
+		result.denied = append(result.denied, denied)
+		selected.Rules = slices.DeleteFunc(slices.Clone(selected.Rules), func(r *mutation.Rule) bool { return r == denied.Rule })
 	}
 	return result
 }
 
-// applyTo admits the object; a denial names the rule that caused it.
-func (s admission) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *admissionResult) *deniedRule {
+// applyTo admits the object. It returns a denial that a rule caused, which names the rule.
+func (s admission) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *admissionResult) *mutation.Failure {
 	ctx, end := expression.Limit(context.Background())
 	defer end()
 	views, failure := selected.Facts(ctx, s.program.Generation(), request, object, s.sample, nil)
 	if failure != nil {
-		result.failed = s.unread(selected, failure)
+		result.failed = unread(failure)
 		return nil
 	}
 	plan, err := selected.Plan(ctx, s.program.Generation(), object, views)
@@ -325,8 +360,8 @@ func (s admission) applyTo(object *target.Object, selected *mutation.Selection, 
 	applied, err := plan.Apply(object, nil, nil)
 	if err != nil {
 		var failure *mutation.Failure
-		if errors.As(err, &failure) && len(applied) < len(plan.Rules) || len(applied) > 0 && applied[len(applied)-1].Outcome == mutation.Skipped {
-			return &deniedRule{plan.Rules[len(applied)-1].Rule.Origin(), failure}
+		if errors.As(err, &failure) && failure.Rule != nil {
+			return failure
 		}
 		return nil
 	}
@@ -377,22 +412,12 @@ func failedIn(plan mutation.Plan) []failed {
 }
 
 // unread returns the failed name of an object to look up.
-func (s admission) unread(selected *mutation.Selection, failure *mutation.Failure) []failed {
-	found := new(expression.EvaluationError)
-	if !errors.As(failure, &found) {
+func unread(failure *mutation.Failure) []failed {
+	lookup, found := new(scope.LookupError), new(expression.EvaluationError)
+	if !errors.As(failure, &lookup) || !errors.As(lookup, &found) {
 		return nil
 	}
-	var nearest *scope.Lookup
-	unread := failed{err: found}
-	for scope, l := range selected.Needs.Used() {
-		if l.At.File == found.File && l.At.Line <= found.Line && (nearest == nil || l.At.Line > nearest.At.Line) {
-			nearest, unread.scope, unread.references = l, scope, l.References()
-		}
-	}
-	if nearest == nil {
-		return nil
-	}
-	return []failed{unread}
+	return []failed{{err: found, scope: lookup.Lookup.Scope, references: lookup.Lookup.References()}}
 }
 
 // ofClouds lists the variables that differ between a sample and a control plane of the profile's cloud: those of the
@@ -422,10 +447,7 @@ func innermost(err *expression.EvaluationError) *expression.EvaluationError {
 
 // mayMissValues reports whether the rule reads a lookup that may find nothing.
 func mayMissValues(r *mutation.Rule) bool {
-	r.Prepare()
-	return slices.ContainsFunc(r.Scope.Lookups, func(l *scope.Lookup) bool {
-		return l.Request.Optional && r.Needs.Lookups[r.Scope][l.Request.Name]
-	})
+	return slices.ContainsFunc(r.Needs.Lookups, func(l *scope.Lookup) bool { return l.Request.Optional })
 }
 
 // neutral is the value of lookups in a dry run. It is valid as a name, a path and a region.
@@ -453,9 +475,6 @@ func (s *sample) String() string {
 	return s.plane.Name + " (" + of + ")"
 }
 
-// withoutOptional returns the sample with optional lookups that find nothing.
-func (s *sample) withoutOptional() *sample { return &sample{s.plane, s.facts, true} }
-
 // lacks returns the part of a message that names the missing lookups, or an empty string.
 func (s *sample) lacks() string {
 	if s.bare {
@@ -464,20 +483,15 @@ func (s *sample) lacks() string {
 	return ""
 }
 
-// samples reads the facts of all samples once.
-var samples = sync.OnceValue(func() map[string]*facts.Facts {
-	found := map[string]*facts.Facts{}
-	for _, plane := range static.Planes() {
-		read := facts.FromCluster
-		if plane.Garden {
-			read = facts.FromGarden
-		}
-		if f, err := read(plane.Source); err == nil {
-			found[plane.Name] = f
-		}
+// newSample reads the facts of a sample control plane.
+func newSample(plane *static.Plane) *sample {
+	read := facts.FromCluster
+	if plane.Garden {
+		read = facts.FromGarden
 	}
-	return found
-})
+	found, _ := read(plane.Source)
+	return &sample{plane: plane, facts: found}
+}
 
 // Read implements facts.Source.
 func (s *sample) Read(_ context.Context, namespace string) (*facts.Facts, error) {

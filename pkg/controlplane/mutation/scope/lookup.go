@@ -7,7 +7,6 @@ package scope
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,10 +32,8 @@ type Lookup struct {
 	At      source.Position
 	// Shown is the name of the object in messages.
 	Shown string
-	// Profile is the profile that declares the lookup.
-	Profile string
-	// Skip is true if rules that use the lookup are skipped when something is missing.
-	Skip bool
+	// Scope is that of the profile that declares the lookup.
+	Scope *Scope
 }
 
 // LookupError is the error of a lookup.
@@ -115,13 +112,16 @@ func (l *Lookup) read(ctx context.Context, namespace string, variables operation
 	return found, nil
 }
 
-// Missing reports whether the object does not exist.
-func (e *LookupError) Missing() bool { return !e.Unresolved && errors.Is(e.Cause, facts.ErrNotFound) }
-
 // Subject returns the name of the lookup for messages.
 func (e *LookupError) Subject() string {
-	return fmt.Sprintf("profile %s: lookup %s", e.Lookup.Profile, e.Lookup.Request.Name)
+	return fmt.Sprintf("profile %s: lookup %s", e.Lookup.Scope.Profile, e.Lookup.Request.Name)
 }
+
+// Error returns the message of the cause.
+func (e *LookupError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *LookupError) Unwrap() error { return e.Cause }
 
 // Resolve computes the name of the object. It fails if an expression fails, or its result is not a valid name.
 func (l *Lookup) Resolve(ctx context.Context, variables operation.Variables) (facts.LookupRequest, error) {

@@ -6,7 +6,6 @@ package scope
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
@@ -15,18 +14,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Needs lists the facts that the rules of a selection use.
+// Needs lists the facts that expressions use.
 type Needs struct {
 	Cluster, Object bool
 	// Seed and CloudProfile are decoded before expressions are evaluated.
 	Seed, CloudProfile bool
-
-	Scopes  []*Scope // those that have a rule, in the order of the rules
-	Lookups map[*Scope]map[string]bool
+	// Lookups are sorted by name.
+	Lookups []*Lookup
 }
 
-// plainOfObject lists the fields of an object that contain no secrets. Annotations may contain some: kubectl stores a
-// copy of the object in one.
+// plainOfObject lists the fields of an object and of its metadata that contain no secrets. Annotations may contain some:
+// kubectl stores a copy of the object in one.
 var plainOfObject = []string{"apiVersion", "kind", "name", "namespace", "labels"}
 
 // namesOfCluster lists the variables that need the Cluster, the namespace or the Garden.
@@ -34,18 +32,22 @@ var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject"
 
 // Reach returns the facts that expressions with these references need, also through variables and names of lookups.
 func (s *Scope) Reach(references []string) Needs {
-	n := Needs{Lookups: map[*Scope]map[string]bool{s: {}}}
+	var n Needs
+	named := map[string]bool{}
 	for reference := range s.Expand(references) {
 		root, name := SplitReference(reference)
-		for _, l := range s.Lookups {
-			if root == LookupsName && (name == "" || l.Request.Name == name) {
-				n.Lookups[s][l.Request.Name] = true
-			}
+		if root == LookupsName {
+			named[name] = true
 		}
 		n.Cluster = n.Cluster || slices.Contains(namesOfCluster, root)
 		n.Seed = n.Seed || root == "seed" || root == ImagesName
 		n.CloudProfile = n.CloudProfile || root == "cloudProfile"
 		n.Object = n.Object || root == "object" || root == "pool" || root == ImagesName
+	}
+	for _, l := range s.Lookups {
+		if named[""] || named[l.Request.Name] {
+			n.Lookups = append(n.Lookups, l)
+		}
 	}
 	return n
 }
@@ -77,19 +79,6 @@ func (s *Scope) Expand(references []string) map[string]bool {
 	return all
 }
 
-// Used returns the lookups that the rules use, with their scopes.
-func (n *Needs) Used() iter.Seq2[*Scope, *Lookup] {
-	return func(yield func(*Scope, *Lookup) bool) {
-		for _, s := range n.Scopes {
-			for _, l := range s.Lookups {
-				if n.Lookups[s][l.Request.Name] && !yield(s, l) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // SplitReference returns the variable of a dotted path, and its first field, which is empty for the variable itself.
 func SplitReference(reference string) (root, field string) {
 	root, rest, _ := strings.Cut(reference, ".")
@@ -97,14 +86,15 @@ func SplitReference(reference string) (root, field string) {
 	return root, field
 }
 
-// NamesOf returns the Secrets among the referenced lookups. If own is true, it includes the object itself.
-func (s *Scope) NamesOf(t *target.Target, references []string, own bool) []string {
+// NamesOf returns the Secrets that a value with these references contains or may contain: those of lookups, and the
+// object itself.
+func (s *Scope) NamesOf(t *target.Target, references []string) []string {
 	var names []string
 	for _, l := range s.SecretsIn(references) {
 		names = append(names, l.Shown)
 	}
-	if own {
-		names = append(names, cmp.Or(t.Forms[0].Name, "*"))
+	if form := t.Forms[0]; form.Group == "" && form.Kind == facts.Secret.Kind && s.RevealsObject(references) {
+		names = append(names, cmp.Or(form.Name, "*"))
 	}
 	return names
 }
@@ -113,7 +103,11 @@ func (s *Scope) NamesOf(t *target.Target, references []string, own bool) []strin
 // names and labels.
 func (s *Scope) RevealsObject(references []string) bool {
 	for reference := range s.Expand(references) {
-		if root, field := SplitReference(reference); root == "object" && !slices.Contains(plainOfObject, field) {
+		root, field := SplitReference(reference)
+		if field == "metadata" {
+			_, field = SplitReference(strings.TrimPrefix(reference, root+"."))
+		}
+		if root == "object" && !slices.Contains(plainOfObject, field) {
 			return true
 		}
 	}
@@ -123,28 +117,7 @@ func (s *Scope) RevealsObject(references []string) bool {
 // SecretsIn returns the lookups of Secrets that a value with these references contains or may contain, also through
 // variables.
 func (s *Scope) SecretsIn(references []string) []*Lookup {
-	var secrets []*Lookup
-	read := s.Reach(references).Lookups[s]
-	for _, l := range s.Lookups {
-		if read[l.Request.Name] && l.Request.IsSecret() {
-			secrets = append(secrets, l)
-		}
-	}
-	return secrets
-}
-
-// ReadsSecret reports whether the object is a Secret and a value with these references contains or may contain its
-// data.
-func (s *Scope) ReadsSecret(t *target.Target, references []string) bool {
-	if form := t.Forms[0]; form.Group != "" || form.Kind != facts.Secret.Kind {
-		return false
-	}
-	for reference := range s.Expand(references) {
-		if reference == "object" || reference == "object.data" || strings.HasPrefix(reference, "object.data.") {
-			return true
-		}
-	}
-	return false
+	return slices.DeleteFunc(s.Reach(references).Lookups, func(l *Lookup) bool { return !l.Request.IsSecret() })
 }
 
 // MarkSecrets marks the writes with values from Secrets; items holds the references of the surrounding forEach.
@@ -154,7 +127,7 @@ func (s *Scope) MarkSecrets(t *target.Target, writes []operation.Write, items []
 		if UsesItem(references) {
 			references = slices.Concat(references, items)
 		}
-		if names := s.NamesOf(t, references, s.ReadsSecret(t, references)); names != nil {
+		if names := s.NamesOf(t, references); names != nil {
 			writes[i] = writes[i].FromSecrets(names...)
 		}
 	}

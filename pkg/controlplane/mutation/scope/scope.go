@@ -19,11 +19,11 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -60,10 +60,6 @@ type Scope struct {
 	images      *images // nil for a profile without
 	// Broken lists the values that could not be compiled.
 	Broken []source.Node
-	// Node is the source of the profile.
-	Node *yaml.Node
-	// Conditions has the number of rules for each condition, by its text.
-	Conditions map[string]int
 }
 
 // variable is a named value of a profile.
@@ -71,8 +67,7 @@ type variable struct {
 	Computed
 
 	Name   string
-	needs  []string // the variables that it uses itself
-	broken bool     // it is invalid
+	broken bool // it is invalid
 }
 
 // UsesItem reports whether references contain the item.
@@ -86,16 +81,13 @@ func UsesItem(references []string) bool {
 // New declares the parameters, lookups and variables of a profile. An invalid declaration is a finding and then
 // declared with any type, so that its uses cause no further findings. It returns nil if nothing can be declared.
 func New(d *profile.Document, overwrite *image.Vector) (*Scope, source.Findings) {
-	s := &Scope{Profile: d.Metadata.Name, Node: d.Node.Node, Conditions: map[string]int{}}
+	s := &Scope{Profile: d.Metadata.Name}
 	base, err := expression.NewEnvironment(facts.Variables()...)
 	if err != nil {
 		return nil, source.FindingsOf(d.Node, "", err).Of(expression.WrongResult)
 	}
 	declared, findings := s.declareParameters(d)
 	findings = append(findings, s.declareLookups(d)...)
-	if s.lookupsType == nil {
-		return nil, findings
-	}
 	more := []expression.Variable{unlessBroken(d, declared), unlessBroken(d, s.lookupsType.Variable())}
 	var problems source.Findings
 	if s.images, problems = readImages(d, overwrite); s.images != nil {
@@ -146,7 +138,7 @@ func (s *Scope) declareParameters(d *profile.Document) (expression.Variable, sou
 			fields[name] = cel.DynType
 			continue
 		}
-		fields[name], values[name] = typeOf(value), normal(value)
+		fields[name], values[name] = typeOf(value), value
 	}
 	object := expression.NewObjectType("graft.Parameters", fields)
 	s.parameters = object.Value(values)
@@ -176,19 +168,6 @@ func typeOf(value any) *cel.Type {
 	}
 }
 
-// normal converts an integral number to int64, because JSON does not distinguish the two.
-func normal(value any) any {
-	switch value := value.(type) {
-	case int:
-		return int64(value)
-	case float64:
-		if value == float64(int64(value)) {
-			return int64(value)
-		}
-	}
-	return value
-}
-
 // declareLookups declares each lookup as an object with its selected fields. The object names are compiled later, after
 // the variables are known.
 func (s *Scope) declareLookups(d *profile.Document) source.Findings {
@@ -209,11 +188,11 @@ func (s *Scope) declareLookups(d *profile.Document) source.Findings {
 		object := objects[0]
 		request := facts.LookupRequest{
 			Name: name, GroupVersionKind: object.kind, Resource: object.resource, Scope: object.scope, Keys: declared.Keys,
-			Fields: make(map[string]facts.Path, len(declared.Paths)), Labels: declared.Labels, Annotations: declared.Annotations,
+			Fields: make(map[string]fieldpath.Path, len(declared.Paths)), Labels: declared.Labels, Annotations: declared.Annotations,
 			Checksum: declared.Checksum, Optional: declared.Optional,
 		}
 		for _, field := range slices.Sorted(maps.Keys(declared.Paths)) {
-			parsed, err := facts.ParsePath(declared.Paths[field])
+			parsed, err := fieldpath.Parse(declared.Paths[field])
 			if err != nil {
 				findings = append(findings, NodeAt(d.Node, "lookups", name, "paths", field).Finding("lookups."+name+".paths."+field, "%s", err).Of(operation.WrongPath))
 			}
@@ -221,13 +200,11 @@ func (s *Scope) declareLookups(d *profile.Document) source.Findings {
 		}
 		requests = append(requests, request)
 		s.Lookups = append(s.Lookups, &Lookup{
-			Request: request, Profile: s.Profile, written: object.name, At: object.name.At.Position(), Shown: object.name.Value,
-			Skip: declared.Missing == v1alpha1.MissingSkip,
+			Request: request, Scope: s, written: object.name, At: object.name.At.Position(), Shown: object.name.Value,
 		})
 	}
-	var err error
-	s.lookupsType, err = facts.NewLookups(requests, unknown...)
-	return append(findings, source.FindingsOf(d.Node, LookupsName, err).Of(WrongLookup)...)
+	s.lookupsType = facts.NewLookups(requests, unknown...)
+	return findings
 }
 
 // nameLookups compiles the names of the objects. They must not depend on results of lookups.
@@ -268,9 +245,13 @@ func (s *Scope) lookupName(text source.Text, at string) (*expression.Template, s
 	if t := template.Type(); !t.IsExactType(cel.StringType) && t.Kind() != types.DynKind {
 		return nil, "", source.Findings{text.At.Finding(at, "a name must be a string, is %s", cel.FormatCELType(t)).Of(WrongLookup)}
 	}
-	if read := s.Reach(template.References()).Lookups[s]; len(read) > 0 {
+	var read []string
+	for _, l := range s.Reach(template.References()).Lookups {
+		read = append(read, l.Request.Name)
+	}
+	if len(read) > 0 {
 		return nil, "", source.Findings{text.At.Finding(at, "the name of a looked-up object cannot depend on a lookup (%s)",
-			strings.Join(slices.Sorted(maps.Keys(read)), ", ")).Of(WrongLookup)}
+			strings.Join(read, ", ")).Of(WrongLookup)}
 	}
 	if !template.Constant() {
 		return template, "", nil
@@ -295,34 +276,51 @@ func NodeAt(n source.Node, keys ...string) source.Node {
 }
 
 // declareVariables compiles the variables in two rounds, so that each has the type of its expression. In the first
-// round all variables have the dynamic type, and the dependencies are found. The second round follows their order. A
-// variable with a finding keeps the dynamic type.
+// round all variables have the dynamic type, and the dependencies are found. The second round compiles each after those
+// that it uses. A cycle is a finding that lists all its variables. A variable with a finding keeps the dynamic type.
 func (s *Scope) declareVariables(d *profile.Document) source.Findings {
+	names, types := slices.Sorted(maps.Keys(d.Variables)), map[string]*cel.Type{}
 	s.VariableOf = map[string]*variable{}
-	types := map[string]*cel.Type{}
-	for _, name := range slices.Sorted(maps.Keys(d.Variables)) {
+	for _, name := range names {
 		s.VariableOf[name] = &variable{Name: name, Computed: Computed{Node: d.Variables[name]}}
 		types[name] = cel.DynType
 	}
 	environment := s.Environment
-	findings := s.compileVariables(d, types, slices.Sorted(maps.Keys(types)))
-	order, cycles := s.orderVariables()
-	findings = append(findings, cycles...)
-	for _, name := range order {
-		if v := s.VariableOf[name]; !v.broken {
+	findings := s.compileVariables(d, types, names)
+	done := map[string]bool{}
+	var visit func(name string, path []string)
+	visit = func(name string, path []string) {
+		v := s.VariableOf[name]
+		if i := slices.Index(path, name); i >= 0 {
+			cycle := append(slices.Clone(path[i:]), name)
+			if !v.broken {
+				findings = append(findings, v.Node.Finding("variables."+name, "variables use each other in a cycle: %s", strings.Join(cycle, " -> ")).Of(VariableCycle))
+			}
+			for _, name := range cycle {
+				s.VariableOf[name].broken = true
+			}
+			return
+		}
+		if done[name] || v == nil {
+			return
+		}
+		for _, need := range VariablesIn(v.References()) {
+			visit(need, append(path, name))
+		}
+		done[name] = true
+		if !v.broken {
 			s.Environment = environment
 			findings = append(findings, s.compileVariables(d, types, []string{name})...)
-			types[name] = v.Type
 		}
-	}
-	for _, name := range order {
-		if v := s.VariableOf[name]; v.broken {
-			types[name] = cel.DynType
+		if v.broken {
 			s.Broken = append(s.Broken, v.Node)
-			v.Computed, v.needs = Computed{Node: v.Node}, nil
-		} else {
-			s.Variables = append(s.Variables, v)
+			v.Computed = Computed{Node: v.Node}
+			return
 		}
+		types[name], s.Variables = v.Type, append(s.Variables, v)
+	}
+	for _, name := range names {
+		visit(name, nil)
 	}
 	s.Environment = environment
 	return append(findings, s.compileVariables(d, types, nil)...)
@@ -339,17 +337,12 @@ func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type
 	s.Environment = extended
 	var findings source.Findings
 	for _, name := range names {
+		var problems source.Findings
 		v := s.VariableOf[name]
-		problems := v.compile(s.Environment)
+		v.Computed, problems = Compile(s.Environment, v.Node, "variables."+name)
 		v.broken = v.broken || len(problems) > 0
 		findings = append(findings, problems...)
 	}
-	return findings
-}
-
-func (v *variable) compile(environment *expression.Environment) source.Findings {
-	computed, findings := Compile(environment, v.Node, "variables."+v.Name)
-	v.Computed, v.needs = computed, VariablesIn(computed.References())
 	return findings
 }
 
@@ -376,7 +369,11 @@ func Compile(environment *expression.Environment, n source.Node, path string) (C
 	}
 	context := &operation.Context{Expressions: environment}
 	tree, findings := context.Tree(n, path)
-	c.tree, c.Type = tree, TypeOf(n)
+	c.tree = tree
+	var value any
+	if !n.Absent() && n.Decode(&value) == nil {
+		c.Type = typeOf(value)
+	}
 	return c, findings
 }
 
@@ -400,15 +397,6 @@ func (c Computed) Evaluate(ctx context.Context, variables operation.Variables) (
 	return expression.ParseComputed(ctx, resolved.JSON)
 }
 
-// TypeOf returns the CEL type of a value in a document.
-func TypeOf(n source.Node) *cel.Type {
-	var value any
-	if n.Absent() || n.Decode(&value) != nil {
-		return cel.DynType
-	}
-	return typeOf(value)
-}
-
 // VariablesIn returns the names of the variables among references.
 func VariablesIn(references []string) []string {
 	var names []string
@@ -418,41 +406,6 @@ func VariablesIn(references []string) []string {
 		}
 	}
 	return names
-}
-
-// orderVariables sorts the variables by their dependencies. A cycle is a finding that lists all its variables.
-func (s *Scope) orderVariables() ([]string, source.Findings) {
-	var (
-		order    []string
-		findings source.Findings
-		done     = map[string]bool{}
-		visit    func(name string, path []string)
-	)
-	visit = func(name string, path []string) {
-		if i := slices.Index(path, name); i >= 0 {
-			cycle := append(slices.Clone(path[i:]), name)
-			v := s.VariableOf[name]
-			if !v.broken {
-				findings = append(findings, v.Node.Finding("variables."+name, "variables use each other in a cycle: %s", strings.Join(cycle, " -> ")).Of(VariableCycle))
-			}
-			for _, name := range cycle {
-				s.VariableOf[name].broken = true
-			}
-			return
-		}
-		if done[name] || s.VariableOf[name] == nil {
-			return
-		}
-		for _, need := range s.VariableOf[name].needs {
-			visit(need, append(path, name))
-		}
-		done[name] = true
-		order = append(order, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.VariableOf)) {
-		visit(name, nil)
-	}
-	return order, findings
 }
 
 // misread warns of numbers that YAML reads differently from their text, such as 1.30, 0755 or 1_000: the author may

@@ -40,12 +40,10 @@ type View struct {
 	Scope   *Scope
 	facts   *facts.Facts
 	pool    string
+	// found has the results of lookups by name; lookups is the variable with them, from its first use on.
+	found   map[string]*facts.Found
 	lookups ref.Val
-	// missing has the lookups that found nothing and whose rules are skipped.
-	missing map[string]bool
 	known   map[string]any
-	// decided caches the results of conditions that several rules have.
-	decided map[string]bool
 }
 
 // readImages reads the image vector that the profile names. It returns nil if there is none.
@@ -87,45 +85,15 @@ func (i *images) value(f *facts.Facts, pool string) ref.Val {
 	return chosen
 }
 
-// Decide evaluates a condition, once for all rules with the same text. The text is empty for a condition that differs
-// for each item of a forEach. It fails if the condition cannot be evaluated.
-func (v *View) Decide(ctx context.Context, when *expression.Expression, text string) (bool, error) {
-	if text == "" || v.Scope.Conditions[text] < 2 {
-		return when.Bool(ctx, v)
-	}
-	if holds, ok := v.decided[text]; ok {
-		return holds, nil
-	}
-	holds, err := when.Bool(ctx, v)
-	if err != nil {
-		return false, err
-	}
-	if v.decided == nil {
-		v.decided = map[string]bool{}
-	}
-	v.decided[text] = holds
-	return holds, nil
-}
-
-// MissingOf returns the name of a needed lookup that found nothing, or an empty string.
-func (v *View) MissingOf(n *Needs) string {
-	if len(v.missing) == 0 {
-		return ""
-	}
-	for _, l := range v.Scope.Lookups {
-		if name := l.Request.Name; v.missing[name] && n.Lookups[v.Scope][name] {
-			return name
-		}
-	}
-	return ""
-}
-
 // ResolveName implements the CEL activation.
 func (v *View) ResolveName(name string) (any, bool) {
 	switch name {
 	case ParametersName:
 		return v.Scope.parameters, true
 	case LookupsName:
+		if v.lookups == nil && v.found != nil {
+			v.lookups = v.Scope.lookupsType.Value(v.found)
+		}
 		return v.lookups, v.lookups != nil
 	case VariablesName:
 		return v.Scope.varType.Value(v), true
@@ -162,32 +130,15 @@ func (v *View) Field(name string) (any, bool) {
 	return value, true
 }
 
-// Look makes the given lookups. After a failed lookup it continues if tolerate, which may be nil, returns true, or if
-// the rules of a missing object are skipped.
-func (v *View) Look(
-	ctx context.Context, namespace string, named map[string]bool, source facts.Source, tolerate func(*LookupError) bool,
-) *LookupError {
-	if len(named) == 0 {
+// Look makes a lookup of the scope once. If it fails, expressions find nothing.
+func (v *View) Look(ctx context.Context, namespace string, l *Lookup, source facts.Source) *LookupError {
+	if _, known := v.found[l.Request.Name]; known {
 		return nil
 	}
-	found := make(map[string]*facts.Found, len(named))
-	for _, l := range v.Scope.Lookups {
-		if !named[l.Request.Name] {
-			continue
-		}
-		values, err := l.read(ctx, namespace, v, source)
-		if err == nil {
-			found[l.Request.Name] = values
-			continue
-		}
-		if (tolerate == nil || !tolerate(err)) && (!l.Skip || !err.Missing()) {
-			return err
-		}
-		if v.missing == nil {
-			v.missing = map[string]bool{}
-		}
-		v.missing[l.Request.Name] = true
+	values, err := l.read(ctx, namespace, v, source)
+	if v.found == nil {
+		v.found = make(map[string]*facts.Found, len(v.Scope.Lookups))
 	}
-	v.lookups = v.Scope.lookupsType.Value(found)
-	return nil
+	v.found[l.Request.Name] = values
+	return err
 }

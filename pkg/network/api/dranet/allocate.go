@@ -60,7 +60,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
 	}
 	a := &allocation{handler: h, request: r, policy: h.Policy(), claim: uid, subject: r.subject(uid, node)}
 	if r.Config.Profile == "" {
-		return device.Config{}, a.checkDenials(ctx)
+		return device.Config{}, a.policy.Permit(ctx, a.subject)
 	}
 	a.search = search{who: identify(r.Device), as: r.Config.Interface.Name, addresses: r.addresses(), single: len(nodes) == 1}
 	// A request that identifies the same device differently must find this one's allocation.
@@ -88,7 +88,7 @@ func (a *allocation) decide(ctx context.Context) (device.Config, error) {
 		return device.Config{}, err
 	}
 	if a.held == nil {
-		if err := a.checkDenials(ctx); err != nil {
+		if err := a.policy.Permit(ctx, a.subject); err != nil {
 			return device.Config{}, err
 		}
 	}
@@ -113,15 +113,6 @@ func (a *allocation) decide(ctx context.Context) (device.Config, error) {
 		empty = append(empty, err.Error())
 	}
 	return device.Config{}, fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
-}
-
-// checkDenials returns an error if a deny rule of the profile rejects the request.
-func (a *allocation) checkDenials(ctx context.Context) error {
-	denial, err := a.policy.Deny(ctx, a.subject)
-	if denial == nil || err != nil {
-		return err
-	}
-	return &api.Problem{Status: denial.Code, Message: denial.Message}
 }
 
 // find sets the owner of the device: that of its existing allocation, or a new one.

@@ -103,18 +103,14 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 		Owner: ownerOf(of, n.parent, n.addresses[0]), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
 		Holder: of.holder(n.parent), Quotas: quotas, Preempt: true,
 	}
-	denial, err := p.Deny(ctx, subject)
-	if err != nil {
-		return r, fmt.Errorf("checking the deny rules: %w", err)
+	denied := p.Permit(ctx, subject)
+	if errors.Is(denied, policy.ErrDenied) {
+		if a, err := h.Service.Get(ctx, r.Owner); err == nil && a.State == network.Bound && matches(r, a) {
+			r.MustHold = true
+			return r, nil
+		}
 	}
-	if denial == nil {
-		return r, nil
-	}
-	if a, err := h.Service.Get(ctx, r.Owner); err == nil && a.State == network.Bound && matches(r, a) {
-		r.MustHold = true
-		return r, nil
-	}
-	return r, api.Problemf(denial.Code, "%s", denial.Message)
+	return r, denied
 }
 
 // releaseDifferent releases allocations that differ from the requests, and reports whether there were any.

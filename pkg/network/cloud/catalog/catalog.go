@@ -39,7 +39,7 @@ const defaultTimeout = 10 * time.Second
 func Check(specs map[string]policy.CloudSpec) source.Findings {
 	var all source.Findings
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		_, findings := compile(specs[name])
+		_, findings := create(specs[name], nil)
 		all = append(all, findings...)
 	}
 	return all
@@ -50,12 +50,8 @@ func Check(specs map[string]policy.CloudSpec) source.Findings {
 func New(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
 	o.CNIConfigurations = cmp.Or(o.CNIConfigurations, "/etc/cni/net.d")
 	o.CNIPlugins = cmp.Or(o.CNIPlugins, "/opt/cni/bin")
-	create, findings := compile(spec)
-	if create == nil || len(findings.Errors()) > 0 {
-		return nil, findings
-	}
-	made, problems := create(o)
-	if findings = append(findings, problems...); len(problems.Errors()) > 0 {
+	made, findings := create(spec, &o)
+	if len(findings.Errors()) > 0 {
 		return nil, findings
 	}
 	return made, findings
@@ -83,31 +79,31 @@ func Settle(spec policy.CloudSpec) time.Duration {
 	return 2 * timeout(spec)
 }
 
-// maker creates the cloud of a valid declaration. Missing parts of the machine are findings.
-type maker func(Options) (cloud.Cloud, source.Findings)
-
-// compile checks a declaration without reading files. It returns nil for one without a kind, which is a finding of its
-// form. To add a kind of clouds: a field of v1alpha1.NetworkCloud, a sibling package, and a case here.
-func compile(spec policy.CloudSpec) (maker, source.Findings) {
+// create checks a declaration, and creates its cloud unless o is nil: then it reads no files. Missing parts of the machine
+// are findings. It returns nil for a declaration without a kind, which is a finding of its form. To add a kind of clouds:
+// a field of v1alpha1.NetworkCloud, a sibling package, and a case here.
+func create(spec policy.CloudSpec, o *Options) (cloud.Cloud, source.Findings) {
 	at := func(field string) (source.Node, string) { return spec.Node.Get(field), spec.Path + "." + field }
 	switch {
 	case spec.HTTP != nil:
 		n, path := at("http")
 		definition, findings := web.Compile(*spec.HTTP, n, path)
-		return func(Options) (cloud.Cloud, source.Findings) {
-			made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: clock.RealClock{}})
-			return made, missing(n, path, err)
-		}, findings
+		if o == nil || len(findings.Errors()) > 0 {
+			return nil, findings
+		}
+		made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: clock.RealClock{}})
+		return made, append(findings, missing(n, path, err)...)
 	case spec.OpenStack != nil:
 		n, path := at("openstack")
 		definition, findings := openstack.Compile(*spec.OpenStack, n, path)
-		return func(o Options) (cloud.Cloud, source.Findings) {
-			made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: clock.RealClock{}, Metrics: o.OpenStack})
-			return made, missing(n, path, err)
-		}, findings
+		if o == nil || len(findings.Errors()) > 0 {
+			return nil, findings
+		}
+		made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: clock.RealClock{}, Metrics: o.OpenStack})
+		return made, append(findings, missing(n, path, err)...)
 	case spec.CNI != nil:
 		n, path := at("cni")
-		return compileCNI(spec, n, path+".configuration")
+		return createCNI(spec, n, path+".configuration", o)
 	}
 	return nil, nil
 }
@@ -123,9 +119,9 @@ func missing(n source.Node, path string, err error) source.Findings {
 // networkName matches names of networks that the CNI specification allows.
 var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-// compileCNI returns a maker that only warns about a missing configuration, because it is often created after the server
+// createCNI works like create. It only warns about a missing configuration, because it is often created after the server
 // has started.
-func compileCNI(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
+func createCNI(spec policy.CloudSpec, n source.Node, path string, o *Options) (cloud.Cloud, source.Findings) {
 	name := spec.CNI.Configuration
 	switch {
 	case name.Value == "":
@@ -133,12 +129,12 @@ func compileCNI(spec policy.CloudSpec, n source.Node, path string) (maker, sourc
 	case !networkName.MatchString(name.Value):
 		const message = "%q is not the name of a CNI network configuration: use letters, digits, dots, dashes and underscores"
 		return nil, source.Findings{name.At.Finding(path, message, name.Value).Of(source.InvalidName)}
+	case o == nil:
+		return nil, nil
 	}
-	return func(o Options) (cloud.Cloud, source.Findings) {
-		made := cni.New(name.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
-		if err := made.Check(); err != nil {
-			return made, source.Findings{name.At.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
-		}
-		return made, nil
-	}, nil
+	made := cni.New(name.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
+	if err := made.Check(); err != nil {
+		return made, source.Findings{name.At.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
+	}
+	return made, nil
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -53,11 +52,13 @@ func TestPanicBeforeRow(t *testing.T) {
 			t.Error("want a panic in the injected step, got none")
 		}()
 		store.now = false
+		next := "net"
 		if options == nil {
-			w.must(ask("net", "two", "172.30.0.2/24"))
+			w.must(ask(next, "two", "172.30.0.2/24"))
 		} else {
-			w.must(ask("other", "two", "172.31.0.2/24"))
+			next = "other"
+			w.must(ask(next, "two", "172.31.0.2/24"))
 		}
-		w.usage(driver.Usage{Networks: 2, Endpoints: 1})
+		w.same("rows", []string{"endpoint/" + next + "/two", "network/net", "network/other"}, w.rows())
 	}
 }

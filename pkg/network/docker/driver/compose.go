@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
@@ -74,18 +76,26 @@ func (c *composed) applyProfile(ctx context.Context) (fixed map[string]bool, err
 	return fixed, err
 }
 
-// supportedConfig returns the configuration of a profile. It fails for a setting that Docker does not support.
+// supportedConfig returns the configuration of a profile. It fails for settings that a response to Docker cannot express
+// (libnetwork, drivers/remote/api: JoinResponse).
 func supportedConfig(ctx context.Context, profile *policy.Profile, subject policy.Subject) (device.Config, error) {
 	config, err := profile.Config(ctx, subject)
 	if err != nil {
 		return config, err
 	}
-	if err := config.BeyondDocker(); err != nil {
-		return config, fmt.Errorf("%w: Docker cannot apply the config of the profile %s: %w", link.ErrImpossible,
-			profile.Name, err)
+	other, on := config, &config.Interface
+	other.Interface.Name, other.Interface.MTU, other.Routes = "", nil, nil
+	if !isTrue(on.DHCP) && !isTrue(on.DisableEBPFPrograms) && !isTrue(on.Forwarding) {
+		other.Interface.DHCP, other.Interface.DisableEBPFPrograms, other.Interface.Forwarding = nil, nil, nil // as Docker has them
+	}
+	if slices.ContainsFunc(config.Routes, beyondDocker) || !equality.Semantic.DeepEqual(other, device.Config{}) {
+		return config, fmt.Errorf("%w: Docker supports interface.name, interface.mtu, and routes of the main table without "+
+			"a source, but the config of the profile %s has more", link.ErrImpossible, profile.Name)
 	}
 	return config, nil
 }
+
+func isTrue(setting *bool) bool { return setting != nil && *setting }
 
 // complete validates the subnets against the pools, and derives the bridge's addresses and the MTU.
 func (c *composed) complete() error {
@@ -102,9 +112,6 @@ func (c *composed) complete() error {
 			return err
 		}
 		c.addGateway(s.Gateway, s.Prefix)
-	}
-	if c.ownsAddresses(c.profile) {
-		c.completeOwned()
 	}
 	problems := c.segment().Problems()
 	if !c.Outside && c.Link.Kind != link.Bridge && c.Link.Kind != link.VXLAN && len(problems) == 0 {
@@ -134,13 +141,24 @@ func (c *composed) addGateway(gateway netip.Addr, subnet netip.Prefix) {
 	}
 }
 
+// hasPools reports whether the addresses of the network must be from the pools of a profile.
+func (c *composed) hasPools() bool { return c.profile != nil && len(c.profile.Pools) > 0 }
+
+// checkIPAM returns an error if no IPAM driver allocates addresses for a network whose profile has pools.
+func (n Network) checkIPAM(profile *policy.Profile) error {
+	if profile == nil || len(profile.Pools) == 0 || slices.ContainsFunc(n.Subnets, Subnet.IsAllocated) {
+		return nil
+	}
+	return fmt.Errorf("%w: the profile %s has pools, but the network has no subnet: use --ipam-driver graft "+
+		"--ipam-opt profile=%s, or a profile without pools", link.ErrImpossible, profile.Name, profile.Name)
+}
+
 // completeSubnet validates a subnet against the pools and the profile.
 func (c *composed) completeSubnet(s Subnet) error {
-	hasPools := c.profile != nil && len(c.profile.Pools) > 0
 	if !s.leased() {
-		if hasPools {
+		if c.hasPools() {
 			return fmt.Errorf("%w: the profile %s has pools, but %s is not from them: use --ipam-driver graft "+
-				"--ipam-opt profile=%s, or --ipam-driver null", link.ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
+				"--ipam-opt profile=%s", link.ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 		}
 		return s.checkOverlap(c.policy)
 	}
@@ -148,7 +166,7 @@ func (c *composed) completeSubnet(s Subnet) error {
 	if pool == nil {
 		return fmt.Errorf("%w: no pool has the subnet %s any more", link.ErrImpossible, s.Prefix)
 	}
-	if hasPools && !slices.Contains(c.profile.Pools, pool) {
+	if c.hasPools() && !slices.Contains(c.profile.Pools, pool) {
 		return fmt.Errorf("%w: %s belongs to the pool %s, which is not in the profile %s", link.ErrImpossible, s.Prefix, pool.Name,
 			c.profile.Name)
 	}
@@ -164,23 +182,6 @@ func (c *composed) limitMTU(pool *policy.Pool) {
 	}
 	if size := int(*pool.MTU); c.Link.MTU == 0 || size < c.Link.MTU {
 		c.Link.MTU = size
-	}
-}
-
-// completeOwned derives settings from the profile's pools for a network with separate allocations for its endpoints.
-func (c *composed) completeOwned() {
-	for _, pool := range c.profile.Pools {
-		c.limitMTU(pool)
-		for _, gateway := range pool.Gateways {
-			if families := c.profile.Families; families != nil && !slices.Contains(families, gateway.BitLen()) {
-				continue
-			}
-			for _, subnet := range pool.Subnets {
-				if gateway.BitLen() == subnet.Prefix.Addr().BitLen() {
-					c.addGateway(gateway, subnet.Prefix)
-				}
-			}
-		}
 	}
 }
 

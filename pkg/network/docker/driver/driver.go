@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -24,7 +25,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
 // The errors of this package, in addition to link.ErrImpossible and those of package network.
@@ -58,7 +58,6 @@ type Leases interface {
 
 // Options configure a Driver.
 type Options struct {
-	Service *service.Service
 	// Policy returns the active policy.
 	Policy func() *policy.Policy
 	Leases Leases
@@ -90,15 +89,13 @@ type Driver struct {
 	networks  *record.Table[networkRow]
 	endpoints *record.Table[endpointRow]
 	nodes     *record.Table[nodeRow]
-	locks     ledger.KeyedLocks[string]
+	// lock is held by a request, and by the reconciliation of one object.
+	lock *semaphore.Weighted
 
 	// reconciling is held during a reconciliation. It guards seen, which has the times when endpoints without a container
 	// and links without a row were seen first.
 	reconciling sync.Mutex
 	seen        map[string]time.Time
-
-	// reserving is locked while a row is written, because two rows must not have the same address.
-	reserving sync.Mutex
 
 	// reported has the persistent conditions that were reported.
 	reported sync.Map
@@ -113,5 +110,6 @@ func New(o Options) *Driver {
 		networks:  record.New[networkRow](o.Store, o.Node, "network"),
 		endpoints: record.New[endpointRow](o.Store, o.Node, "endpoint"),
 		nodes:     record.New[nodeRow](o.Store, o.Node, "node"),
+		lock:      semaphore.NewWeighted(1),
 	}
 }

@@ -63,7 +63,7 @@ func TestNetworkLifecycleWithRepeatedCalls(t *testing.T) {
 	if got, _, err := w.Endpoint(ctx, "net", "ep"); err != nil || got.Sandbox != "/sandbox" {
 		t.Errorf("got %v and %v", got, err)
 	}
-	w.usage(driver.Usage{Networks: 1, Endpoints: 1, Joined: 1})
+	w.same("rows of a joined endpoint", []string{"endpoint/net/ep", "network/net"}, w.rows())
 	for range 2 {
 		w.must(w.Leave(ctx, "net", "ep"))
 	}
@@ -78,16 +78,6 @@ func TestNetworkLifecycleWithRepeatedCalls(t *testing.T) {
 	}
 	w.same("links", nil, w.kernel.has())
 	w.same("rows", nil, w.rows())
-	w.usage(driver.Usage{})
-}
-
-func (w *world) usage(want driver.Usage) {
-	w.t.Helper()
-	got, err := w.Usage(w.t.Context())
-	w.must(err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		w.t.Errorf("usage (-want +got):\n%s", diff)
-	}
 }
 
 func TestUnknownNetworksAndEndpoints(t *testing.T) {
@@ -116,12 +106,9 @@ func TestRequestedAddressesAndMACs(t *testing.T) {
 	w.create(n)
 	e := endpoint("net", "ep", "172.30.0.2/24", "fd00:1::2/64")
 	e.MAC, e.Name = network.HardwareAddr{2, 0, 0, 0, 0, 1}, "net7"
-	e.Options = map[string]string{"routes": "10.0.0.0/8=172.30.0.7, fd00:2::/64", "com.docker.network.endpoint.sysctls": "x"}
+	e.Options = map[string]string{"com.docker.network.endpoint.sysctls": "x"}
 	want := e
 	want.Gateways = []netip.Addr{netip.MustParseAddr("172.30.0.1"), netip.MustParseAddr("fd00:1::1")}
-	want.Routes = []network.Route{
-		{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("172.30.0.7")}, {Destination: netip.MustParsePrefix("fd00:2::/64")},
-	}
 	if diff := cmp.Diff(want, w.attach(e), alike); diff != "" {
 		t.Errorf("the endpoint (-want +got):\n%s", diff)
 	}
@@ -137,10 +124,9 @@ func TestRequestedAddressesAndMACs(t *testing.T) {
 		{endpoint("net", "two", "172.30.0.66/24"), policy.ErrDenied, "172.30.0.66 is reserved"},
 		{driver.Endpoint{Network: "net", ID: "two", MAC: e.MAC}, network.ErrTaken, "another endpoint has the MAC address 02:00:00:00:00:01"},
 		{driver.Endpoint{Network: "net", ID: "two", MAC: network.HardwareAddr{1, 0, 0, 0, 0, 1}}, link.ErrImpossible, "01:00:00:00:00:01 is not a MAC address"},
-		{with("routes=10.0.0.0"), link.ErrImpossible, "the option routes must be destinations"},
-		{with("route=10.0.0.0/8"), link.ErrImpossible, `no option "route" (did you mean "routes"?); there are address, routes, vlan`},
+		{with("vlna=7"), link.ErrImpossible, `no option "vlna" (did you mean "vlan"?); there is vlan`},
 		{with("vlan=7"), link.ErrImpossible, "the option vlan is for networks of kind vlan"},
-		{with("address=172.30.0.7"), link.ErrImpossible, "the option address is for networks with --ipam-driver null"},
+		{with("address=172.30.0.7"), link.ErrImpossible, `no option "address"`},
 	} {
 		_, err := w.CreateEndpoint(ctx, c.e)
 		w.fails(err, c.reason, c.text)
@@ -193,74 +179,23 @@ func TestEndpointWithLeasedAddresses(t *testing.T) {
 	}
 }
 
-// TestOwned is an endpoint that owns its addresses.
-func TestOwned(t *testing.T) {
-	w := newWorld(t)
-	ctx := t.Context()
-	w.create(bare("net", "profile=acme.com/overlay"))
-	one := w.attach(endpoint("net", "one"))
-	if diff := cmp.Diff(one, w.attach(endpoint("net", "one")), alike); diff != "" {
-		t.Errorf("the repeated request has another answer (-first +second):\n%s", diff)
-	}
-	want := driver.Endpoint{
-		Network: "net", ID: "one", Owned: true, MAC: one.MAC,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("10.64.1.1/16"), netip.MustParsePrefix("fd00:64::100/64")},
-		Gateways:  []netip.Addr{netip.MustParseAddr("10.64.0.1"), netip.MustParseAddr("fe80::1")},
-		Routes: []network.Route{
-			{Destination: netip.MustParsePrefix("10.0.0.0/8"), Gateway: netip.MustParseAddr("10.64.0.2")}, {Destination: netip.MustParsePrefix("198.51.100.0/24")},
-		},
-	}
-	if diff := cmp.Diff(want, one, alike); diff != "" || one.MAC.String()[:5] != "0a:58" {
-		t.Errorf("the endpoint (-want +got):\n%s", diff)
-	}
-	asked := driver.Endpoint{Network: "net", ID: "two", Options: mapOf("address=10.64.2.3", "routes=203.0.113.0/24=10.64.0.9")}
-	if two := w.attach(asked); !strings.HasPrefix(two.Addresses[0].String(), "10.64.2.3/") || len(two.Routes) != 3 {
-		t.Errorf("asked for an address and a route, got %v", two)
-	}
-	_, err := w.CreateEndpoint(ctx, driver.Endpoint{Network: "net", ID: "three", Options: mapOf("address=10.99.0.1")})
-	w.fails(err, network.ErrOutside, "no pool of the profile acme.com/overlay has 10.99.0.1")
-	_, err = w.CreateEndpoint(ctx, driver.Endpoint{Network: "net", ID: "three", Options: mapOf("address=10.64.2.3")})
-	w.fails(err, network.ErrTaken, "")
-	w.same("rows", []string{"endpoint/net/one", "endpoint/net/two", "network/net"}, w.rows())
-	w.must(w.DeleteEndpoint(ctx, "net", "one"))
-	w.must(w.DeleteNetwork(ctx, "net"))
-	w.same("rows", nil, w.rows())
-	w.same("held", nil, w.held())
-	w.same("links", nil, w.kernel.has())
-}
-
-// TestExhausted checks that the pools of a profile are tried in order.
-func TestExhausted(t *testing.T) {
-	w := newWorld(t)
-	w.create(bare("net", "profile=acme.com/tiny"))
-	var got []string
-	for _, id := range []string{"a", "b", "c", "d"} {
-		got = append(got, w.attach(endpoint("net", id)).Addresses[0].String())
-	}
-	w.same("addresses", []string{"10.80.0.2/29", "10.80.0.3/29", "10.81.0.2/29", "10.81.0.3/29"}, got)
-	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "e"))
-	w.fails(err, network.ErrExhausted, "the profile acme.com/tiny has no free resources")
-	if rows := w.rows(); len(rows) != 5 {
-		t.Errorf("the rows are %s", rows)
-	}
-}
-
 // TestVLANs checks that each endpoint gets its own VLAN.
 func TestVLANs(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	w.create(bare("net", "profile=acme.com/trunk"))
-	one, two := w.attach(endpoint("net", "one")), w.attach(endpoint("net", "two"))
-	if one.VLAN == two.VLAN || one.VLAN < 100 || two.VLAN > 102 {
+	w.create(spaced("net", "graft-local", "10.70.0.0/24", "", "profile=acme.com/trunk"))
+	for i, address := range []string{"10.70.0.10", "10.70.0.11"} {
+		leased := netip.MustParseAddr(address)
+		w.leases[leased] = network.Allocation{Pool: "trunk", Addresses: []netip.Addr{leased}, VLAN: uint16(100 + i)}
+	}
+	one, two := w.attach(endpoint("net", "one", "10.70.0.10/24")), w.attach(endpoint("net", "two", "10.70.0.11/24"))
+	if one.VLAN != 100 || two.VLAN != 101 {
 		t.Errorf("the VLANs are %d and %d", one.VLAN, two.VLAN)
 	}
 	w.create(bare("own", "kind=vlan", "parent=eth0"))
 	_, err := w.CreateEndpoint(ctx, endpoint("own", "a"))
 	w.fails(err, link.ErrImpossible, "needs the option vlan")
 	taken := driver.Endpoint{Network: "own", ID: "a", Options: mapOf("vlan=100")}
-	if one.VLAN != 100 && two.VLAN != 100 {
-		t.Fatalf("want VLAN 100 for one of the endpoints, got %d and %d", one.VLAN, two.VLAN)
-	}
 	_, err = w.CreateEndpoint(ctx, taken)
 	w.fails(err, network.ErrTaken, "another endpoint has the VLAN 100 of eth0")
 	taken.Options = mapOf("vlan=7")
@@ -379,16 +314,15 @@ func TestKernelFails(t *testing.T) {
 		}
 		return nil
 	}
-	w.fails(w.CreateNetwork(ctx, bare("net", "profile=acme.com/overlay")), broken, "making the links of network net")
+	w.fails(w.CreateNetwork(ctx, bare("net", "profile=acme.com/plain")), broken, "making the links of network net")
 	w.same("rows", nil, w.rows())
 	fail := w.kernel.fail
 	w.kernel.fail = nil
-	w.create(bare("net", "profile=acme.com/overlay"))
+	w.create(bare("net", "profile=acme.com/plain"))
 	w.kernel.fail = fail
 	_, err := w.CreateEndpoint(ctx, endpoint("net", "ep"))
 	w.fails(err, broken, "making the links of endpoint ep")
 	w.same("rows", []string{"network/net"}, w.rows())
-	w.same("held", nil, w.held())
 	w.kernel.fail = nil
 	w.attach(endpoint("net", "ep"))
 }

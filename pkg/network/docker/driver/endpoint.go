@@ -15,9 +15,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// CreateEndpoint creates an endpoint and selects everything that the request omits: addresses if no IPAM driver
-// allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back. It fails
-// with link.ErrImpossible for a wrong request, or with the error of the ledger or the kernel.
+// CreateEndpoint creates an endpoint and selects its MAC address if the request omits it. For an existing endpoint it
+// returns the same. A failure is rolled back. It fails with link.ErrImpossible for a wrong request, or with the error of
+// the ledger or the kernel.
 func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (made Endpoint, err error) {
 	err = d.withEndpoint(ctx, e.Network, e.ID, func(n networkRow, row endpointRow) error {
 		switch {
@@ -55,20 +55,11 @@ func (d *Driver) storePort(ctx context.Context, n networkRow, row endpointRow) (
 // create creates an endpoint without a row.
 func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 	p.State, p.Since, p.Boot = unfinished, d.options.Clock.Now(), d.options.Boot
-	err := d.reserve(ctx, p)
-	if err != nil {
+	if err := d.reserve(ctx, p); err != nil {
 		return Endpoint{}, err
 	}
-	if p.Owned {
-		if err = p.allocate(ctx, &d.options); err == nil {
-			err = d.reserve(ctx, p)
-		}
-	}
-	var made Endpoint
-	if err == nil {
-		p.State = ready
-		made, err = d.storePort(ctx, p.network, p.endpointRow)
-	}
+	p.State = ready
+	made, err := d.storePort(ctx, p.network, p.endpointRow)
 	if err != nil {
 		d.undo(ctx, func(ctx context.Context) error { return d.removeEndpoint(ctx, p.network, p.endpointRow) })
 		return Endpoint{}, err
@@ -78,37 +69,27 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 
 // reserve writes the row of an endpoint, unless another endpoint has one of its addresses, its MAC address or its VLAN.
 // It removes dead endpoints of the network with these resources, because the allocator has allocated them to this one.
+// The caller holds the lock.
 func (d *Driver) reserve(ctx context.Context, p *plan) error {
-	for {
-		other, resource, err := d.putUnlessUsed(ctx, p.endpointRow)
-		if err != nil || resource == "" {
-			return err
-		}
-		taken := fmt.Errorf("%w: another endpoint has %s", network.ErrTaken, resource)
-		if other.Network != p.Network {
-			return taken
-		}
-		if gone, err := d.removeDead(ctx, p.network, other.key()); err != nil || !gone {
-			return errors.Join(taken, err)
-		}
-	}
-}
-
-// putUnlessUsed writes the row of an endpoint, unless another endpoint has an address, the MAC address or the VLAN of it.
-// Then it returns that endpoint and the name of the resource. Concurrent calls are serialized.
-func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, resource string, err error) {
-	d.reserving.Lock()
-	defer d.reserving.Unlock()
 	rows, err := d.endpoints.Rows(ctx)
 	if err != nil {
-		return other, "", err
+		return err
 	}
 	for key, other := range rows {
-		if resource := row.shares(other); resource != "" && key != row.key() {
-			return other, resource, nil
+		resource := p.shares(other)
+		if resource == "" {
+			continue
 		}
+		taken := fmt.Errorf("%w: another endpoint has %s", network.ErrTaken, resource)
+		if other.Network != p.Network || other.State == ready && !d.isDead(other) {
+			return taken
+		}
+		if err := d.removeEndpoint(ctx, p.network, other); err != nil {
+			return errors.Join(taken, err)
+		}
+		d.options.Removed("endpoint", key)
 	}
-	return other, "", d.endpoints.Put(ctx, row.key(), row)
+	return d.endpoints.Put(ctx, p.key(), p.endpointRow)
 }
 
 // shares returns the name of an exclusive resource that both endpoints have, or "".
@@ -128,29 +109,6 @@ func (r endpointRow) shares(other endpointRow) string {
 		return "the MAC address " + r.MAC.String() + " in network " + r.Network
 	}
 	return ""
-}
-
-// removeDead removes an endpoint of the network that is dead or incomplete. The caller shares the network's lock and
-// holds the lock of an endpoint.
-func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
-	defer cancel()
-	gone := true
-	err := d.locked(ctx, []claim{endpointLock(key)}, func() error {
-		row, ok, err := d.endpoints.Get(ctx, key)
-		if err != nil || !ok {
-			return err
-		}
-		if gone = row.State != ready || d.isDead(row); !gone {
-			return nil
-		}
-		if err := d.removeEndpoint(ctx, n, row); err != nil {
-			return err
-		}
-		d.options.Removed("endpoint", key)
-		return nil
-	})
-	return gone && err == nil, err
 }
 
 // Endpoint returns an endpoint and its network. The error wraps ErrUnknownNetwork or ErrUnknownEndpoint.

@@ -73,6 +73,9 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 		}
 		c, err := d.check(ctx, n)
 		if err == nil {
+			err = c.checkIPAM(c.profile)
+		}
+		if err == nil {
 			err = d.removeForgotten(ctx, c)
 		}
 		if err != nil {
@@ -110,7 +113,7 @@ func (d *Driver) undo(ctx context.Context, do func(context.Context) error) {
 
 // removeForgotten removes networks that Docker has forgotten, which is proven by their addresses being allocated
 // again for the new network. It fails if another network conflicts with the new one, or if a forgotten one has endpoints
-// in use. The caller holds the lock of all networks.
+// in use. The caller holds the lock.
 func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
 	rows, err := d.networks.Rows(ctx)
 	if err != nil {
@@ -124,17 +127,14 @@ func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
 		if !forgotten {
 			return conflict
 		}
-		err := d.locked(ctx, []claim{networkLock(id)}, func() error {
-			endpoints, err := d.endpointsOf(ctx, id)
-			if err != nil {
-				return err
-			}
-			if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
-				return conflict
-			}
-			return d.removeNetwork(ctx, rows[id])
-		})
+		endpoints, err := d.endpointsOf(ctx, id)
 		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
+			return conflict
+		}
+		if err := d.removeNetwork(ctx, rows[id]); err != nil {
 			return err
 		}
 		d.options.Removed("network", id)
@@ -244,7 +244,7 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
 		return fmt.Errorf("%w: it is not an address of a machine", link.ErrImpossible)
 	}
-	return d.locked(ctx, []claim{allNetworks}, func() error {
+	return d.locked(ctx, func() error {
 		if err := d.storeNode(ctx, node.String(), self, gone); err != nil {
 			return err
 		}

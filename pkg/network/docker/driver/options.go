@@ -96,9 +96,7 @@ func (o option) set(c *composed, text string) (err error) {
 	case *netip.Addr:
 		*to, err = parseAddress(text)
 	case *[]netip.Addr:
-		if *to, err = parseAddresses(text); err != nil {
-			err = errors.New("must be addresses with commas between them, such as 192.0.2.1,192.0.2.2")
-		}
+		*to, err = parseAddresses(text)
 	}
 	return err
 }
@@ -130,7 +128,7 @@ func parseAddresses(text string) ([]netip.Addr, error) {
 	for item := range strings.SplitSeq(text, ",") {
 		address, err := parseAddress(item)
 		if err != nil {
-			return nil, err
+			return nil, errors.New("must be addresses with commas between them, such as 192.0.2.1,192.0.2.2")
 		}
 		if !slices.Contains(all, address) {
 			all = append(all, address)

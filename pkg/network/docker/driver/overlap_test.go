@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
@@ -56,6 +57,18 @@ func TestOverlap(t *testing.T) {
 	w.fails(err, link.ErrImpossible, "172.30.9.0/24 overlaps 172.30.9.128/25 of the pool new, which is used by other networks, too")
 	w.policy = w.pools("beside 172.30.8.0/24")
 	w.attach(endpoint("net", "one", "172.30.9.2/24"))
+}
+
+// TestProfileWithNewPools checks that a network without an IPAM driver gets no endpoints while its profile has pools.
+func TestProfileWithNewPools(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net", "profile=acme.com/plain"))
+	profile := w.policy.Profile("acme.com/plain")
+	profile.Pools = append(profile.Pools, w.policy.Pool("overlay"))
+	_, err := w.CreateEndpoint(t.Context(), driver.Endpoint{Network: "net", ID: "one"})
+	w.fails(err, link.ErrImpossible, "the profile acme.com/plain has pools, but the network has no subnet: use --ipam-driver graft")
+	profile.Pools = nil
+	w.attach(driver.Endpoint{Network: "net", ID: "one"})
 }
 
 // TestOverlappingPoolAllocatesNothing checks that a pool that overlaps a network's subnet allocates nothing until the

@@ -17,12 +17,9 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -33,9 +30,6 @@ type plan struct {
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
-	// wanted has the addresses that the user requests for the endpoint itself, wantedRoutes the additional routes.
-	wanted       []netip.Addr
-	wantedRoutes []network.Route
 	// grants are the allocations of its addresses.
 	grants []poolAllocation
 }
@@ -46,7 +40,7 @@ type poolAllocation struct {
 	pool *policy.Pool
 }
 
-// plan plans an endpoint. It changes nothing. An endpoint that owns its addresses is completed when it has them.
+// plan plans an endpoint. It changes nothing.
 func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
 	p := &plan{network: n, policy: o.Policy()}
 	p.Endpoint = e
@@ -58,6 +52,9 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 			return nil, fmt.Errorf("%w: the profile %q of the network does not exist any more", link.ErrImpossible, n.Profile)
 		}
 	}
+	if err := n.checkIPAM(p.profile); err != nil {
+		return nil, err // the profile has got pools since
+	}
 	if err := p.readOptions(); err != nil {
 		return nil, err
 	}
@@ -67,17 +64,9 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 	options := map[string]string{}
 	maps.Copy(options, n.Options)
 	maps.Copy(options, e.Options) // which override those of the network
-	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: o.Node, Network: n.ID, Options: options,
-		Addresses: p.wanted}
+	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: o.Node, Network: n.ID, Options: options}
 	for _, address := range e.Addresses {
 		p.subject.Addresses = append(p.subject.Addresses, address.Addr())
-	}
-	if p.Owned = len(e.Addresses) == 0 && n.ownsAddresses(p.profile); p.Owned {
-		return p, nil
-	}
-	if len(p.wanted) > 0 {
-		return nil, fmt.Errorf("%w: the option address is for networks with --ipam-driver null whose profile has pools",
-			link.ErrImpossible)
 	}
 	return p, p.followLeases(ctx, o.Leases)
 }
@@ -87,29 +76,19 @@ func (p *plan) sharesMAC() bool { return p.network.Link.Kind == link.Ipvlan }
 
 // readOptions parses the endpoint's options.
 func (p *plan) readOptions() error {
-	known := []string{"address", "routes", "vlan"}
+	const optionVLAN = "vlan"
 	for _, name := range slices.Sorted(maps.Keys(p.Options)) {
-		text := p.Options[name]
-		var err error
 		switch {
 		case strings.HasPrefix(name, ipam.OwnOptions):
-		case name == "address":
-			p.wanted, err = parseAddresses(text)
-			if err == nil && (len(p.wanted) > 2 || len(p.wanted) == 2 && p.wanted[0].BitLen() == p.wanted[1].BitLen()) {
-				err = errors.New("must be at most one of each family")
-			}
-		case name == "routes":
-			p.wantedRoutes, err = parseRoutes(text)
-		case name == "vlan" && (p.Trunk == "" || p.network.Link.VLAN != 0):
-			err = errors.New("is for networks of kind vlan that have no VLAN themselves")
-		case name == "vlan":
-			err = number(&p.VLAN, text, 1, link.MaxVLAN)
+		case name != optionVLAN:
+			return fmt.Errorf("%w: endpoints have no option %q%s; there is %s", link.ErrImpossible, name,
+				source.Suggest(name, []string{optionVLAN}), optionVLAN)
+		case p.Trunk == "" || p.network.Link.VLAN != 0:
+			return fmt.Errorf("%w: the option vlan is for networks of kind vlan that have no VLAN themselves", link.ErrImpossible)
 		default:
-			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", link.ErrImpossible, name,
-				source.Suggest(name, known), strings.Join(known, ", "))
-		}
-		if err != nil {
-			return fmt.Errorf("%w: the option %s %w", link.ErrImpossible, name, err)
+			if err := number(&p.VLAN, p.Options[name], 1, link.MaxVLAN); err != nil {
+				return fmt.Errorf("%w: the option vlan %w", link.ErrImpossible, err)
+			}
 		}
 	}
 	return nil
@@ -197,9 +176,6 @@ func (p *plan) complete(ctx context.Context) error {
 	if err := cmp.Or(p.setHardware(), p.setVLAN()); err != nil {
 		return err
 	}
-	for _, route := range p.wantedRoutes {
-		p.addRoute(route)
-	}
 	if p.profile != nil {
 		config, err := supportedConfig(ctx, p.profile, p.subject)
 		if err != nil {
@@ -233,8 +209,8 @@ func (p *plan) setHardware() error {
 	for _, g := range p.grants {
 		by := g.Binding.MAC
 		if len(by) > 0 && len(bound) > 0 && !bytes.Equal(by, bound) {
-			return fmt.Errorf("%w: the cloud has bound the addresses to two MAC addresses, %s and %s: one profile with "+
-				"both families and --ipam-driver null asks for one", link.ErrImpossible, bound, by)
+			return fmt.Errorf("%w: the cloud has bound the addresses to two MAC addresses, %s and %s: use one family",
+				link.ErrImpossible, bound, by)
 		}
 		if len(by) > 0 {
 			bound = by
@@ -281,81 +257,4 @@ func derivedMAC(key string) []byte {
 	mac := sum[:6]
 	mac[0] = mac[0]&^1 | 2
 	return mac
-}
-
-// allocate allocates addresses for an endpoint that owns them, from the first pool of the profile that is not
-// exhausted, and completes the plan.
-func (p *plan) allocate(ctx context.Context, o *Options) error {
-	var exhausted []string
-	for _, pool := range p.profile.Pools {
-		if !hasAddresses(pool, p.wanted) {
-			continue
-		}
-		allocation, err := p.allocateFrom(ctx, o, pool)
-		if errors.Is(err, network.ErrExhausted) {
-			exhausted = append(exhausted, err.Error())
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		p.grants = []poolAllocation{{allocation, pool}}
-		for _, text := range pool.Config(allocation).Interface.Addresses {
-			address, err := device.ParsePrefix(text)
-			if err != nil {
-				return err
-			}
-			if err := p.network.checkAddress(address.Addr()); err != nil {
-				return err
-			}
-			p.Addresses = append(p.Addresses, address)
-		}
-		return p.complete(ctx)
-	}
-	if len(exhausted) == 0 {
-		return fmt.Errorf("%w: no pool of the profile %s has %s", network.ErrOutside, p.profile.Name,
-			strings.Trim(fmt.Sprint(p.wanted), "[]"))
-	}
-	return fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, p.profile.Name,
-		strings.Join(exhausted, "; "))
-}
-
-// hasAddresses reports whether all addresses are in the pool's subnets. A pool without subnets may have any.
-func hasAddresses(pool *policy.Pool, addresses []netip.Addr) bool {
-	return len(pool.Subnets) == 0 || !slices.ContainsFunc(addresses, func(address netip.Addr) bool {
-		return !slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(address) })
-	})
-}
-
-// allocateFrom checks rules and quotas and allocates from a pool.
-func (p *plan) allocateFrom(ctx context.Context, o *Options, pool *policy.Pool) (network.Allocation, error) {
-	p.subject.Pool = pool.Name
-	if err := p.policy.Permit(ctx, p.subject); err != nil {
-		return network.Allocation{}, err
-	}
-	quotas, err := pool.Quotas(ctx, p.subject)
-	if err != nil {
-		return network.Allocation{}, err
-	}
-	r := service.Request{
-		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
-		Holder:        network.Holder{Kind: "Endpoint", Name: p.ID, Device: link.InterfaceName(p.ID), Node: o.Node},
-		PreviousOwner: ownerPrefix(p.Network), // a restarted container has a new endpoint
-	}
-	if p.Trunk != "" && p.VLAN == 0 {
-		r.Trunk = network.Trunk{Node: o.Node}
-	}
-	got, err := o.Service.Allocate(ctx, r)
-	if err != nil {
-		return got, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
-	}
-	return got, nil
-}
-
-// ownerPrefix returns the common prefix of the owners in a network.
-func ownerPrefix(id string) string { return "endpoint/" + id + "/" }
-
-// ownerOf returns the owner of addresses that are allocated for the endpoint itself.
-func ownerOf(e Endpoint) network.Owner {
-	return network.Owner{Contract: ipam.Contract, Key: ownerPrefix(e.Network) + e.ID}
 }

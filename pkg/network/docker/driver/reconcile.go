@@ -16,13 +16,11 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
 const (
-	// reconcileTimeout limits a reconciliation, and busyTimeout the wait for a resource that a request uses.
+	// reconcileTimeout limits a reconciliation.
 	reconcileTimeout = 2 * time.Minute
-	busyTimeout      = time.Second
 	// joinTimeout is the time for which an endpoint without a sandbox counts as joining if another endpoint needs its
 	// address.
 	joinTimeout = 30 * time.Second
@@ -31,8 +29,9 @@ const (
 // Recover prepares the driver before its first request: it reconciles. It fails only if the rows cannot be read. Errors
 // of the kernel are reported and retried later.
 func (d *Driver) Recover(ctx context.Context) error {
-	if _, err := d.Usage(ctx); err != nil {
-		return err
+	_, reading := d.networks.Rows(ctx)
+	if _, err := d.endpoints.Rows(ctx); err != nil || reading != nil {
+		return errors.Join(reading, err)
 	}
 	if err := d.Reconcile(ctx); err != nil {
 		d.options.Report(err)
@@ -116,16 +115,7 @@ func (d *Driver) firstSeen(key string, found map[string]time.Time) (first time.T
 // leaves no such link: it belongs to another ledger, which may be the right one. Therefore nothing is removed while
 // this ledger has no network.
 func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks bool, found map[string]time.Time) error {
-	if known, err := d.hasRow(ctx, m); known || err != nil {
-		return err
-	}
-	claims := []claim{allNetworks}
-	if m.Endpoint != "" {
-		claims = endpointLocks(m.Network, m.Endpoint)
-	} else if m.Network != "" {
-		claims = []claim{networkLock(m.Network)}
-	}
-	return d.tryLocked(ctx, claims, func() error {
+	return d.locked(ctx, func() error {
 		if known, err := d.hasRow(ctx, m); known || err != nil {
 			return err
 		}
@@ -177,7 +167,7 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 
 // reconcileNetwork makes the links of a network match, or removes an unfinished one.
 func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
-	return d.tryLocked(ctx, networkLocks(id), func() error {
+	return d.locked(ctx, func() error {
 		row, known, err := d.networks.Get(ctx, id)
 		if err != nil || !known {
 			return err
@@ -197,7 +187,7 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
 // any other. names are the endpoint's links on this machine; listed is true if they are known.
 func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, names []string, listed bool,
 	found map[string]time.Time) error {
-	return d.tryLocked(ctx, endpointLocks(before.Network, before.ID), func() error {
+	return d.locked(ctx, func() error {
 		n, row, err := d.rows(ctx, before.Network, before.ID)
 		switch {
 		case err != nil || !row.Since.Equal(before.Since): // a request has changed it
@@ -251,50 +241,19 @@ func (d *Driver) isBeforeBoot(row endpointRow) bool {
 	return row.Boot != d.options.Boot && row.Boot != "" && d.options.Boot != ""
 }
 
-// claim names a lock. Identifiers in keys contain no slash. The order of locks is: all networks, a network, an
-// endpoint in it.
-type claim = ledger.KeyLock[string]
-
-var allNetworks = claim{Key: "networks"}
-
-func networkLock(id string) claim { return claim{Key: "network/" + id} }
-
-func endpointLock(key string) claim { return claim{Key: "endpoint/" + key} }
-
-// networkLocks claims all networks and one of them.
-func networkLocks(id string) []claim { return []claim{allNetworks, networkLock(id)} }
-
-// endpointLocks claims an endpoint, and shares its network.
-func endpointLocks(network, id string) []claim {
-	return []claim{{Key: networkLock(network).Key, Shared: true}, endpointLock(endpointKey(network, id))}
-}
-
-// locked calls do while it holds locks. The error wraps network.ErrUnavailable if they are in use until the context ends.
-func (d *Driver) locked(ctx context.Context, claims []claim, do func() error) error {
-	unlock, err := d.locks.LockAll(ctx, claims...)
-	if err != nil {
-		return fmt.Errorf("%w: another operation on it is in progress: %w", network.ErrUnavailable, err)
+// locked calls do while it holds the driver's lock. Each step of do has a time limit. The error wraps
+// network.ErrUnavailable if another operation has the lock until the context ends.
+func (d *Driver) locked(ctx context.Context, do func() error) error {
+	if err := d.lock.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("%w: another operation is in progress: %w", network.ErrUnavailable, err)
 	}
-	defer unlock()
+	defer d.lock.Release(1)
 	return do()
 }
 
-// tryLocked works like locked, but does nothing if a request holds a lock for longer than busyTimeout: the next
-// reconciliation looks again.
-func (d *Driver) tryLocked(ctx context.Context, claims []claim, do func() error) error {
-	short, cancel := context.WithTimeout(ctx, busyTimeout)
-	defer cancel()
-	unlock, err := d.locks.LockAll(short, claims...)
-	if err != nil {
-		return ctx.Err()
-	}
-	defer unlock()
-	return do()
-}
-
-// withNetwork calls do with the row of a network, holding its lock and the lock of all networks. A missing row has no state.
+// withNetwork calls do with the row of a network, holding the lock. A missing row has no state.
 func (d *Driver) withNetwork(ctx context.Context, id string, do func(networkRow) error) error {
-	return d.locked(ctx, networkLocks(id), func() error {
+	return d.locked(ctx, func() error {
 		row, _, err := d.networks.Get(ctx, id)
 		if err != nil {
 			return err
@@ -303,9 +262,9 @@ func (d *Driver) withNetwork(ctx context.Context, id string, do func(networkRow)
 	})
 }
 
-// withEndpoint calls do with the rows of an endpoint and its network under their locks. A missing row has no state.
+// withEndpoint calls do with the rows of an endpoint and its network, holding the lock. A missing row has no state.
 func (d *Driver) withEndpoint(ctx context.Context, network, id string, do func(networkRow, endpointRow) error) error {
-	return d.locked(ctx, endpointLocks(network, id), func() error {
+	return d.locked(ctx, func() error {
 		n, row, err := d.rows(ctx, network, id)
 		if err != nil {
 			return err
@@ -322,7 +281,7 @@ func (d *Driver) rows(ctx context.Context, network, id string) (n networkRow, ro
 	return n, row, err
 }
 
-// ensureNetwork makes the links of a network match its row. The caller holds or shares a lock of the network.
+// ensureNetwork makes the links of a network match its row. The caller holds the lock.
 func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 	s, err := d.segment(ctx, row)
 	if err != nil {
@@ -334,7 +293,7 @@ func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 	return nil
 }
 
-// removeNetwork removes a network with its endpoints. The caller holds its lock and the lock of all networks.
+// removeNetwork removes a network with its endpoints. The caller holds the lock.
 func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
 	if row.State == ready {
 		row.State, row.Since = unfinished, d.options.Clock.Now()
@@ -382,7 +341,7 @@ func (d *Driver) ensurePort(ctx context.Context, n networkRow, row *endpointRow)
 	return nil
 }
 
-// removeEndpoint removes an endpoint's links, allocation and row. The caller holds its lock or the lock of its network.
+// removeEndpoint removes an endpoint's links and row. The caller holds the lock.
 func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointRow) error {
 	if row.State == ready {
 		row.State, row.Since = unfinished, d.options.Clock.Now()
@@ -394,11 +353,6 @@ func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointR
 	s.Network = row.Network // the network may have no row
 	if err := d.options.Kernel.RemovePort(ctx, s, row.ID); err != nil {
 		return fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
-	}
-	if row.Owned {
-		if err := d.options.Service.Release(ctx, ownerOf(row.Endpoint)); err != nil {
-			return fmt.Errorf("releasing the addresses of endpoint %s: %w", short(row.ID), err)
-		}
 	}
 	return d.endpoints.Delete(ctx, row.key())
 }
@@ -454,26 +408,4 @@ func (d *Driver) reportOnce(err error) {
 	if _, known := d.reported.LoadOrStore(err.Error(), true); !known {
 		d.options.Report(err)
 	}
-}
-
-// Usage is the number of networks, of endpoints, and of endpoints in a sandbox (Joined), for metrics.
-type Usage struct{ Networks, Endpoints, Joined int }
-
-// Usage counts the rows. It fails if the ledger does.
-func (d *Driver) Usage(ctx context.Context) (Usage, error) {
-	networks, err := d.networks.Rows(ctx)
-	if err != nil {
-		return Usage{}, err
-	}
-	endpoints, err := d.endpoints.Rows(ctx)
-	if err != nil {
-		return Usage{}, err
-	}
-	u := Usage{Networks: len(networks), Endpoints: len(endpoints)}
-	for _, row := range endpoints {
-		if row.Sandbox != "" {
-			u.Joined++
-		}
-	}
-	return u, nil
 }

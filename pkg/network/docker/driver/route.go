@@ -5,10 +5,8 @@
 package driver
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
@@ -28,23 +26,10 @@ func routeOf(r device.Route) (made network.Route, ok bool) {
 	return made, err == nil && (r.Table == 0 || r.Table == mainTable) && r.Source == ""
 }
 
-// parseRoutes parses the option routes: destinations, each with a gateway or over the link.
-func parseRoutes(text string) ([]network.Route, error) {
-	var routes []network.Route
-	for item := range strings.SplitSeq(text, ",") {
-		to, by, gated := strings.Cut(strings.TrimSpace(item), "=")
-		prefix, err := netip.ParsePrefix(to)
-		route := network.Route{Destination: prefix.Masked()}
-		if err == nil && gated {
-			route.Gateway, err = parseAddress(by)
-		}
-		if err != nil || gated && route.Gateway.BitLen() != prefix.Addr().BitLen() {
-			return nil, errors.New("must be destinations, each with its gateway or none, with commas between them, such as " +
-				"10.0.0.0/8=192.0.2.1,198.51.100.0/24")
-		}
-		routes = append(routes, route)
-	}
-	return routes, nil
+// beyondDocker reports whether a route has settings that Docker does not support.
+func beyondDocker(r device.Route) bool {
+	_, ok := routeOf(r)
+	return !ok
 }
 
 // addGateway adds a gateway unless there is one of its family.

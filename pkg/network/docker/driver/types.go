@@ -64,8 +64,6 @@ type Endpoint struct {
 	// Routes and Gateways are set in the sandbox. A default route over the link has no gateway.
 	Routes   []network.Route `json:"routes,omitempty"`
 	Gateways []netip.Addr    `json:"gateways,omitempty"`
-	// Owned is true if the addresses are allocated for the endpoint itself, and released with it.
-	Owned bool `json:"owned,omitempty"`
 	// Sandbox is the sandbox of the endpoint, or "".
 	Sandbox string `json:"sandbox,omitempty"`
 	// Options are the user's options.
@@ -170,12 +168,6 @@ func (s Subnet) checkOverlap(p *policy.Policy) error {
 		}
 	}
 	return nil
-}
-
-// ownsAddresses reports whether endpoints have allocations of their own, because no IPAM driver allocates for the
-// network.
-func (n Network) ownsAddresses(profile *policy.Profile) bool {
-	return profile != nil && len(profile.Pools) > 0 && !slices.ContainsFunc(n.Subnets, Subnet.IsAllocated)
 }
 
 // isRouted reports whether the network's links route by address without neighbor discovery, so that there is no

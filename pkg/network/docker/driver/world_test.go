@@ -7,7 +7,6 @@ package driver_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"strings"
@@ -186,7 +185,7 @@ func (w *world) start() {
 		return w.CheckPool(ctx, pool)
 	}})
 	o := w.options
-	o.Service, o.Policy, o.Leases = w.service, func() *policy.Policy { return w.policy }, finder{w}
+	o.Policy, o.Leases = func() *policy.Policy { return w.policy }, finder{w}
 	o.Store, o.Kernel, o.Clock = store, w.kernel, w.clock
 	if w.real != nil {
 		o.Kernel = crashingKernel{w.real, w.crash}
@@ -231,20 +230,6 @@ func (w *world) rows() []string {
 		w.t.Fatal(err)
 	}
 	return keys
-}
-
-// held are the addresses that endpoints own.
-func (w *world) held() []string {
-	w.t.Helper()
-	all, err := w.service.Owned(w.t.Context(), network.Owner{Contract: "docker"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var texts []string
-	for _, a := range all {
-		texts = append(texts, fmt.Sprintf("%s %s %v", a.Owner.Key, a.Pool, a.Addresses))
-	}
-	return texts
 }
 
 // same compares the state with the expected one.

@@ -123,8 +123,8 @@ func (w *addressRequest) allocateAny(ctx context.Context) (netip.Addr, error) {
 	if err := w.checkServed(); err != nil {
 		return netip.Addr{}, err
 	}
-	for attempt := range maximumChoices {
-		address, err := w.options.Service.Next(ctx, w.pool.Name, cmp.Or(w.lease.Within, w.lease.Prefix), attempt)
+	for range maximumChoices {
+		address, err := w.options.Service.Next(ctx, w.pool.Name, cmp.Or(w.lease.Within, w.lease.Prefix))
 		if err != nil {
 			return netip.Addr{}, err
 		}

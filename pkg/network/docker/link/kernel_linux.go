@@ -47,9 +47,6 @@ type Kernel struct {
 // Open returns a Kernel for the network namespace of the calling thread. It fails if the namespace cannot be opened.
 func Open(o Options) (*Kernel, error) {
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
-	if o.Observe == nil {
-		o.Observe = func(string, Kind, time.Duration, error) {}
-	}
 	namespace, err := netns.Get()
 	if err != nil {
 		return nil, fmt.Errorf("opening the network namespace: %w", err)
@@ -86,8 +83,7 @@ func (k *Kernel) Own() error {
 // do calls f with a new netlink socket, exclusively for a key. It returns when the context or the timeout ends,
 // although f may still be blocked in the kernel: then f keeps the key until it returns. Waiting for a slot has a
 // timeout of its own, so that many concurrent operations succeed.
-func (k *Kernel) do(ctx context.Context, call string, kind Kind, key string, f func(session) error) (err error) {
-	defer func(began time.Time) { k.options.Observe(call, kind, time.Since(began), err) }(time.Now())
+func (k *Kernel) do(ctx context.Context, key string, f func(session) error) error {
 	waiting, stop := context.WithTimeout(ctx, k.options.Timeout)
 	defer stop()
 	if err := k.slots.Acquire(waiting, 1); err != nil {
@@ -146,7 +142,7 @@ func (k *Kernel) inNamespace(f func(session) error) (err error) {
 // it may include one that was just removed, but misses none that stays. It fails after the deadline of a kernel call.
 func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 	var marked []Marked
-	err := k.do(ctx, "list", "", "list", func(h session) error {
+	err := k.do(ctx, "list", func(h session) error {
 		links, err := h.links()
 		for _, link := range links {
 			if m, ok := parseMark(link.Attrs().Alias); ok {
@@ -292,7 +288,7 @@ const addressesNone = 1
 func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	faults := map[Kind]error{}
 	for _, kind := range Kinds() {
-		faults[kind] = k.do(ctx, "probe", kind, "probe", func(h session) error { return h.supports(kind) })
+		faults[kind] = k.do(ctx, "probe", func(h session) error { return h.supports(kind) })
 	}
 	return faults
 }

@@ -31,7 +31,7 @@ func TestKernelHangs(t *testing.T) {
 		<-began
 		cancel()
 	}()
-	err := m.do(ctx, "hanging", Bridge, "network/"+id(0), func(session) error {
+	err := m.do(ctx, "network/"+id(0), func(session) error {
 		close(began)
 		<-hang
 		return nil
@@ -60,7 +60,7 @@ func TestKernelAllHang(t *testing.T) {
 	hang := make(chan struct{})
 	for i := range concurrency {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := m.do(ctx, "hanging", Bridge, fmt.Sprint(i), func(session) error {
+		err := m.do(ctx, fmt.Sprint(i), func(session) error {
 			cancel()
 			<-hang
 			return nil
@@ -84,7 +84,7 @@ func TestKernelCloseWhileCallHangs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	hang := make(chan struct{})
-	holds(t, k.do(ctx, "hanging", Bridge, "x", func(session) error {
+	holds(t, k.do(ctx, "x", func(session) error {
 		cancel()
 		<-hang
 		return nil
@@ -105,7 +105,7 @@ func TestKernelCloseWhileCallHangs(t *testing.T) {
 func TestKernelPanic(t *testing.T) {
 	m := newMachine(t)
 	for range 2 * concurrency {
-		err := m.do(t.Context(), "reading", Bridge, "x", func(session) error { panic("too short") })
+		err := m.do(t.Context(), "x", func(session) error { panic("too short") })
 		holds(t, err, network.ErrUnavailable, "too short")
 	}
 }

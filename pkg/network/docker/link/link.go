@@ -27,8 +27,6 @@ var ErrNoSegment = errors.New("the network has no links on this machine")
 type Options struct {
 	// Timeout limits one operation, independent of the caller's deadline. The default is 5 seconds.
 	Timeout time.Duration
-	// Observe receives the name, kind of links, duration and result of each operation. It may be nil.
-	Observe func(call string, kind Kind, took time.Duration, err error)
 }
 
 // Marked is a link of this namespace with our mark.

@@ -23,7 +23,7 @@ import (
 // ports of ipvlan have no MAC address.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	made := p
-	err := k.do(ctx, "ensure-port", s.Kind, "endpoint/"+p.Endpoint, func(h session) (err error) {
+	err := k.do(ctx, "endpoint/"+p.Endpoint, func(h session) (err error) {
 		if s.bridged() {
 			made, err = h.ensureVeth(s, p)
 		} else {
@@ -40,7 +40,7 @@ func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error
 // RemovePort removes the interface of an endpoint from this namespace, and a veth pair also from its sandbox.
 // It ignores a missing one. It fails if the kernel does, or after the deadline.
 func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) error {
-	return k.do(ctx, "remove-port", s.Kind, "endpoint/"+endpoint, func(h session) error {
+	return k.do(ctx, "endpoint/"+endpoint, func(h session) error {
 		of := Mark{Network: s.Network, Endpoint: endpoint}
 		return errors.Join(h.removeOwn(PortName(endpoint), of), h.removeOwn(InterfaceName(endpoint), of))
 	})

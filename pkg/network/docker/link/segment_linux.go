@@ -28,7 +28,7 @@ import (
 // VLAN of the parent. s must have no Problems. It returns ErrImpossible if the kernel lacks a kind,
 // network.ErrUnavailable while the parent is missing or down, and network.ErrTaken if a needed resource is in use.
 func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
-	return k.do(ctx, "ensure-segment", s.Kind, "network/"+s.Network, func(h session) error {
+	return k.do(ctx, "network/"+s.Network, func(h session) error {
 		if s.hasSubinterface() {
 			if err := k.ensureSubinterface(h, s); err != nil {
 				return err
@@ -48,7 +48,7 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 // RemoveSegment removes the links of EnsureSegment. It ignores missing ones. It removes the VLAN of a parent unless
 // another program created it, or other networks need it (keepVLAN).
 func (k *Kernel) RemoveSegment(ctx context.Context, s Segment, keepVLAN bool) error {
-	return k.do(ctx, "remove-segment", s.Kind, "network/"+s.Network, func(h session) error {
+	return k.do(ctx, "network/"+s.Network, func(h session) error {
 		of := Mark{Network: s.Network}
 		if err := errors.Join(h.removeOwn(tunnelName(s.Network), of), h.removeOwn(bridgeName(s.Network), of)); err != nil {
 			return err

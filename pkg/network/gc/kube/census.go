@@ -80,24 +80,30 @@ func New(o Options) (*Census, error) {
 
 // Count implements gc.Census. It lists the objects page by page, as they are in the store of the cluster and not in a
 // cache of the server. It fails with gc.ErrUncounted for a kind that the cluster does not serve.
-func (c *Census) Count(ctx context.Context, name string) (gc.Population, error) {
+func (c *Census) Count(ctx context.Context, name string) (*gc.Population, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	of, known := kinds[name]
 	if !known {
 		return nil, fmt.Errorf("%w: %s is not a kind of holders", gc.ErrUncounted, name)
 	}
-	made := &count{at: c.options.Clock.Now(), uids: map[string]struct{}{}, names: map[string]struct{}{}}
+	made := &gc.Population{At: c.options.Clock.Now(), UIDs: map[string]struct{}{}, Names: map[string]struct{}{}}
 	options := metav1.ListOptions{}
 	if of.node && c.options.Node != "" {
-		made.node, options.FieldSelector = c.options.Node, "spec.nodeName="+c.options.Node
+		made.Node, options.FieldSelector = c.options.Node, "spec.nodeName="+c.options.Node
 	}
 	for _, version := range of.versions {
 		resource := version.WithResource(of.resource)
 		list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.client.Resource(resource).List(ctx, options)
 		}
-		err := pager.New(list).EachListItem(ctx, options, made.add)
+		err := pager.New(list).EachListItem(ctx, options, func(object runtime.Object) error {
+			m, err := meta.Accessor(object)
+			if err == nil {
+				made.UIDs[string(m.GetUID())], made.Names[m.GetNamespace()+"/"+m.GetName()] = struct{}{}, struct{}{}
+			}
+			return err
+		})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -127,37 +133,4 @@ func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error)
 		return false, fmt.Errorf("looking for %s: %w", holder, err)
 	}
 	return holder.UID == "" || string(object.UID) == holder.UID, nil
-}
-
-// count has the UIDs and the names of all objects of a kind at a time.
-type count struct {
-	at time.Time
-	// node restricts the count to the objects of one node; empty means all.
-	node        string
-	uids, names map[string]struct{}
-}
-
-func (c *count) add(object runtime.Object) error {
-	m, err := meta.Accessor(object)
-	if err != nil {
-		return err
-	}
-	c.uids[string(m.GetUID())], c.names[m.GetNamespace()+"/"+m.GetName()] = struct{}{}, struct{}{}
-	return nil
-}
-
-// At implements gc.Population.
-func (c *count) At() time.Time { return c.at }
-
-// Has implements gc.Population.
-func (c *count) Has(holder network.Holder) (lives, counted bool) {
-	if c.node != "" && holder.Node != c.node {
-		return false, false
-	}
-	if holder.UID != "" {
-		_, lives = c.uids[holder.UID]
-		return lives, true
-	}
-	_, lives = c.names[holder.Namespace+"/"+holder.Name]
-	return lives, true
 }

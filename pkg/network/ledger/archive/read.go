@@ -208,16 +208,13 @@ func readAll(ctx context.Context, in io.Reader) (c contents, err error) {
 	return c, err
 }
 
-// maximumFaults limits the faults of a report.
-const maximumFaults = 10_000
-
 // Verify reports mistakes in an archive: unreadable lines, and resources with two owners. It fails if in cannot be
 // read.
 func Verify(ctx context.Context, in io.Reader) (*ledger.Report, error) {
 	c, err := readAll(ctx, in)
 	report := &ledger.Report{
 		Rows: len(c.rows), Allocations: c.Allocations, Quarantined: c.Quarantined, Records: c.Records,
-		Held: len(c.rows) - c.Allocations - c.Quarantined - c.Records, More: len(c.doubles) > maximumFaults,
+		Held: len(c.rows) - c.Allocations - c.Quarantined - c.Records, More: len(c.doubles) > ledger.DefaultMaximumFaults,
 	}
 	fault := func(line int, problem, remedy string) {
 		report.Faults = append(report.Faults, ledger.Fault{Key: fmt.Sprintf("line %d", line), Problem: problem, Remedy: remedy})
@@ -229,7 +226,7 @@ func Verify(ctx context.Context, in io.Reader) (*ledger.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range c.doubles[:min(len(c.doubles), maximumFaults)] {
+	for _, d := range c.doubles[:min(len(c.doubles), ledger.DefaultMaximumFaults)] {
 		fault(d.line, d.String(), "find out who uses it, and take the other line out of the ledger: this cannot be imported")
 	}
 	return report, nil

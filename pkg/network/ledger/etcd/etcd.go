@@ -20,10 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -75,8 +73,6 @@ type Store struct {
 	// life ends when the store is closed, and with it the background work.
 	life context.Context
 	end  context.CancelFunc
-	// tending is true while watchMembers runs.
-	tending atomic.Bool
 }
 
 var (
@@ -200,55 +196,6 @@ func (s *Store) waitForAnswer(ctx context.Context) error {
 		return s.options.convertError(err)
 	}
 	return s.options.explainUnreachable(ctx)
-}
-
-// avoidSilent is called after a timeout. While members do not respond to their own probes, calls go to the remaining ones:
-// a hanging member keeps its connections, so that calls would still be sent to it.
-func (s *Store) avoidSilent() {
-	if len(s.options.Endpoints) == 1 || !s.tending.CompareAndSwap(false, true) {
-		return
-	}
-	leave, err := s.startCall()
-	if err != nil {
-		return
-	}
-	go func() {
-		defer leave()
-		defer s.tending.Store(false)
-		s.watchMembers()
-	}()
-}
-
-// watchMembers uses those members that answer, until all do.
-func (s *Store) watchMembers() {
-	client, err := clientv3.New(s.options.singleMember(s.life))
-	if err != nil {
-		return
-	}
-	defer func() { _ = client.Close() }()
-	all := s.options.Endpoints
-	for {
-		var use []string
-		for i, err := range s.options.statuses(s.life, client, probe) {
-			if err == nil {
-				use = append(use, all[i])
-			}
-		}
-		if len(use) == 0 {
-			use = all
-		}
-		if !slices.Equal(use, s.client.Endpoints()) {
-			s.client.SetEndpoints(use...)
-		}
-		if len(use) == len(all) {
-			return
-		}
-		select {
-		case <-s.life.Done():
-			return
-		case <-time.After(probe):
-		}
-	}
 }
 
 // Server implements ledger.Leaser.

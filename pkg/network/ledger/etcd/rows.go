@@ -92,11 +92,7 @@ func (s *Store) operations(changes []ledger.Change) ([]clientv3.Cmp, []clientv3.
 func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []clientv3.Op) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	answer, err := s.client.Txn(ctx).If(expected...).Then(writes...).Else(clientv3.OpGet(s.fence.key)).Commit()
-	if isTimeout(err) {
-		s.avoidSilent()
-	}
-	return answer, err
+	return s.client.Txn(ctx).If(expected...).Then(writes...).Else(clientv3.OpGet(s.fence.key)).Commit()
 }
 
 // Get implements ledger.Store. It reflects all commits before the call, on any member. It fails if etcd does not
@@ -132,10 +128,7 @@ func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, e
 		attempt, end := context.WithTimeout(ctx, s.options.Timeout/attempts)
 		answer, err = call(attempt)
 		end()
-		if !isTimeout(err) {
-			break
-		}
-		if s.avoidSilent(); ctx.Err() != nil {
+		if !isTimeout(err) || ctx.Err() != nil {
 			break
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // counter keeps the number of commits outside the data file. A data file with fewer commits is an older copy, or lost its newest page.
@@ -35,16 +38,9 @@ func createCounter(path string) (uint64, error) {
 	if _, missing := os.Lstat(path); !errors.Is(missing, os.ErrNotExist) {
 		return 0, err
 	}
-	made, err := os.OpenFile(path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	c := counter{file: made}
-	err = errors.Join(made.Truncate(2*slotGap), c.write(0), made.Sync(), made.Close())
-	if err != nil {
-		return 0, err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	slots := make([]byte, 2*slotGap)
+	copy(slots, encodeSlot(0))
+	if err := disk.Replace(path, slots, 0o600); err != nil {
 		return 0, err
 	}
 	return 0, syncFolder(filepath.Dir(path))
@@ -52,7 +48,7 @@ func createCounter(path string) (uint64, error) {
 
 // openCounter reads a counter. The error wraps ErrDamaged if the file is missing or neither slot is readable.
 func openCounter(path string, readOnly bool) (*counter, error) {
-	flags := os.O_RDWR
+	flags := os.O_RDWR | syscall.O_DSYNC
 	if readOnly {
 		flags = os.O_RDONLY
 	}
@@ -83,13 +79,16 @@ func decodeSlot(slot [slotBytes]byte) (uint64, bool) {
 	return binary.LittleEndian.Uint64(slot[:]), binary.LittleEndian.Uint64(slot[8:]) == checksum([]byte(counterFile), slot[:8])
 }
 
-// write makes a number durable.
-func (c *counter) write(value uint64) error {
+func encodeSlot(value uint64) []byte {
 	raw := binary.LittleEndian.AppendUint64(nil, value)
-	raw = binary.LittleEndian.AppendUint64(raw, checksum([]byte(counterFile), raw))
-	if _, err := c.file.WriteAt(raw, int64(value%2)*slotGap); err != nil {
+	return binary.LittleEndian.AppendUint64(raw, checksum([]byte(counterFile), raw))
+}
+
+// write makes a number durable: the file is open with O_DSYNC.
+func (c *counter) write(value uint64) error {
+	if _, err := c.file.WriteAt(encodeSlot(value), int64(value%2)*slotGap); err != nil {
 		return err
 	}
 	c.value = value
-	return syncData(c.file)
+	return nil
 }

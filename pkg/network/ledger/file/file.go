@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 
@@ -56,8 +57,6 @@ const (
 	mapBytes = 64 << 30
 	// growBytes is the number of bytes by which the file grows. Small steps keep a small ledger small.
 	growBytes = 128 << 10
-	// maximumGroup bounds the commits of one bbolt transaction.
-	maximumGroup = 1024
 	// sumBytes is the length of the checksum after each value.
 	sumBytes = 8
 )
@@ -88,18 +87,18 @@ type Store struct {
 	lock    *os.File
 	db      *bolt.DB
 	counter *counter
-	queue   chan *commit
-	done    chan struct{}
 
-	// state belongs to serve.
-	state state
+	// writing is held while a group of commits is written. It guards state.
+	writing sync.Mutex
+	state   state
 
-	// mutex guards closed and failure. Get, Scan and Commit hold it for reading only while they register.
-	mutex   sync.RWMutex
+	// mutex guards closed, failure and waiting, the commits that are not written yet.
+	mutex   sync.Mutex
 	closed  bool
 	failure error
+	waiting []*commit
 	ending  chan struct{}
-	readers sync.WaitGroup
+	calls   sync.WaitGroup
 }
 
 var _ ledger.Store = (*Store)(nil)
@@ -115,8 +114,8 @@ type state struct {
 // commit is one caller's commit.
 type commit struct {
 	changes []ledger.Change
+	done    bool
 	err     error
-	ready   chan struct{}
 }
 
 // Open opens the ledger in a folder, and creates folder and ledger if they are missing. The error wraps ErrHeld, ErrMissing or
@@ -130,9 +129,7 @@ func Open(folder string, o Options) (*Store, error) {
 }
 
 func open(folder string, o Options) (opened *Store, err error) {
-	s := &Store{
-		folder: folder, fatal: o.Fatal, queue: make(chan *commit, maximumGroup), done: make(chan struct{}), ending: make(chan struct{}),
-	}
+	s := &Store{folder: folder, fatal: o.Fatal, ending: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.release())
@@ -152,16 +149,11 @@ func open(folder string, o Options) (opened *Store, err error) {
 		return nil, err
 	}
 	s.db.AllocSize = growBytes
-	if o.ReadOnly {
-		close(s.done)
-		return s, nil
-	}
-	if s.counter.value != s.state.Commits { // a crash came between the two writes, or an old copy was accepted
+	if !o.ReadOnly && s.counter.value != s.state.Commits { // a crash came between the two writes, or an old copy was accepted
 		if err := s.counter.write(s.state.Commits); err != nil {
 			return nil, err
 		}
 	}
-	go s.serve()
 	return s, nil
 }
 
@@ -284,20 +276,11 @@ func damaged(format string, values ...any) error {
 		"(graft ledger import)", ErrDamaged, fmt.Sprintf(format, values...))
 }
 
-// Commit implements ledger.Store. A commit that was handed over is made even if its caller stops waiting.
-func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
+// Commit implements ledger.Store. The commits that wait for a running one are written together by the first of their callers.
+func (s *Store) Commit(_ context.Context, changes ...ledger.Change) error {
 	if err := ledger.CheckDistinct(changes); err != nil {
 		return err
 	}
-	c := &commit{changes: changes, ready: make(chan struct{})}
-	if err := s.enqueue(ctx, c); err != nil {
-		return err
-	}
-	<-c.ready
-	return c.err
-}
-
-func (s *Store) enqueue(ctx context.Context, c *commit) error {
 	leave, err := s.startCall()
 	if err != nil {
 		return err
@@ -306,38 +289,38 @@ func (s *Store) enqueue(ctx context.Context, c *commit) error {
 	if s.db.IsReadOnly() {
 		return ErrReadOnly
 	}
-	select {
-	case s.queue <- c:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	c := &commit{changes: changes}
+	s.mutex.Lock()
+	s.waiting = append(s.waiting, c)
+	s.mutex.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if !c.done {
+		s.write()
 	}
+	return c.err
 }
 
-// serve writes commits until the queue is closed. It combines all waiting ones into one transaction.
-func (s *Store) serve() {
-	defer close(s.done)
-	for first := range s.queue {
-		group := []*commit{first}
-		for len(group) < maximumGroup && len(s.queue) > 0 {
-			group = append(group, <-s.queue)
+// write makes the waiting commits durable and notes their results. It omits commits with unexpected rows. After an
+// error of the disk or a panic, the store fails all further commits, because the content of the disk is unknown.
+func (s *Store) write() {
+	s.mutex.Lock()
+	group, err := s.waiting, s.failure
+	s.waiting = nil
+	s.mutex.Unlock()
+	defer func() {
+		if value := recover(); value != nil { // otherwise the others would return as if their commits were written
+			err = s.fail(fmt.Errorf("panic: %v\n%s", value, debug.Stack()))
 		}
-		s.write(group)
-	}
-}
-
-// write makes a group of commits durable and reports their results. It omits commits with unexpected rows. After an
-// error of the disk, the store fails all further commits, because the content of the disk is unknown.
-func (s *Store) write(group []*commit) {
-	err := s.failed()
+		for _, c := range group {
+			c.done = true
+			if err != nil {
+				c.err = err
+			}
+		}
+	}()
 	if err == nil {
 		err = s.writeGroup(group)
-	}
-	for _, c := range group {
-		if err != nil {
-			c.err = err
-		}
-		close(c.ready)
 	}
 }
 
@@ -419,24 +402,18 @@ func (s *Store) fail(err error) error {
 	return err
 }
 
-func (s *Store) failed() error {
-	s.mutex.RLock()
-	defer s.mutex.RUnlock()
-	return s.failure
-}
-
 // startCall registers a caller. It returns the function that the caller calls when it is done.
 func (s *Store) startCall() (func(), error) {
-	s.mutex.RLock()
-	defer s.mutex.RUnlock()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
 	if s.closed {
 		return nil, ErrClosed
 	}
 	if s.failure != nil {
 		return nil, s.failure
 	}
-	s.readers.Add(1)
-	return s.readers.Done, nil
+	s.calls.Add(1)
+	return s.calls.Done, nil
 }
 
 // view calls read with the rows as they are now.
@@ -485,8 +462,7 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 	})
 }
 
-// Close implements ledger.Store. It waits for commits that were handed over, and ends scans. It fails if the file
-// cannot be closed.
+// Close implements ledger.Store. It waits for running commits, and ends scans. It fails if the file cannot be closed.
 func (s *Store) Close() error {
 	s.mutex.Lock()
 	if s.closed {
@@ -496,9 +472,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	close(s.ending)
 	s.mutex.Unlock()
-	s.readers.Wait()
-	close(s.queue)
-	<-s.done
+	s.calls.Wait()
 	return s.release()
 }
 

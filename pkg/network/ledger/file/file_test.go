@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -156,4 +157,25 @@ func TestCloseEndsScans(t *testing.T) {
 		t.Errorf("got error %v after %d rows, want %v after 1", err, seen, file.ErrClosed)
 	}
 	closing.Wait()
+}
+
+// TestPanicFailsTheWholeGroup checks that a panic in the write of a group reports no success to the other callers, and
+// ends the store.
+func TestPanicFailsTheWholeGroup(t *testing.T) {
+	var fatal []error
+	store := open(t, t.TempDir(), file.Options{Fatal: func(err error) { fatal = append(fatal, err) }})
+	var changes []ledger.Change
+	for i := range 8 {
+		changes = append(changes, ledger.Change{Key: fmt.Sprint("ip/pool/", i), Value: []byte("=test/a")})
+	}
+	results, err := file.CommitPanicking(store, changes...)
+	if err != nil || len(fatal) != 1 || !strings.Contains(fatal[0].Error(), "(*Store).writeGroup") {
+		t.Errorf("got error %v, reported %v, want the stack", err, fatal)
+	}
+	for _, err := range append(results, store.Commit(t.Context(), changes[0])) {
+		if err == nil {
+			t.Error("a commit that was not written succeeded")
+		}
+	}
+	closeStore(t, store)
 }

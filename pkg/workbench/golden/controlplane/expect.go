@@ -37,6 +37,7 @@ func (e *expectation) isDenied() bool { return e.Denied != nil || e.State == v1a
 
 // selector selects objects: those of a target, of a kind and name, or all remaining ones.
 type selector struct {
+	at    source.Node
 	title string
 	// target is nil for objects without a target, and for the remaining ones.
 	target     *target.Target
@@ -47,7 +48,7 @@ type selector struct {
 
 // compileSelector compiles a target, Kind/name or others.
 func compileSelector(at source.Node, path, title string, wanted []string, mayBeOthers bool) (selector, source.Findings) {
-	s := selector{title: title, purposes: wanted}
+	s := selector{at: at, title: title, purposes: wanted}
 	var findings source.Findings
 	for _, purpose := range wanted {
 		if !slices.Contains(mutation.KnownPurposes, purpose) {
@@ -299,16 +300,17 @@ func (c *compiler) checkName(kind, field string, key source.Node) {
 	}
 }
 
-// itemNames are the paths of the names of items.
+// itemNames are the paths of the names of items, and of objects.
 var itemNames = map[string]string{
+	"objects":    "metadata.name",
 	"containers": "spec.template.spec.containers[0].name", "env": "spec.template.spec.containers[0].env[0].name",
 	"volumes": "spec.template.spec.volumes[0].name", "units": "spec.units[0].name", "files": "spec.files[0].path",
 }
 
-// names returns the names of items that Gardener writes.
-func (c *compiler) names(kind string) []string {
+// names returns the names of items, or of objects, that Gardener writes.
+func (s *selector) names(kind string) []string {
 	var known []string
-	names, _, _ := reach(c.samples(), pathOf(itemNames[kind]))
+	names, _, _ := reach(s.samples(), pathOf(itemNames[kind]))
 	for _, one := range names {
 		known = append(known, fmt.Sprint(one))
 	}
@@ -333,7 +335,7 @@ func (c *compiler) checkField(key source.Node, field string, objects []any, path
 	}
 	slices.Sort(known)
 	hint := source.Suggest(rest[0].Key, slices.Compact(known))
-	if first && golden.Follow(objects[0], pathOf("spec").With(rest[0].Key)) != nil {
+	if first && pathOf("spec").With(rest[0].Key).In(objects[0]) != nil {
 		hint = fmt.Sprintf(" (did you mean %q?)", "spec."+path.String())
 	}
 	c.refuse(key, field, writtenByNobody+"the field %s%s", path, hint)
@@ -343,7 +345,7 @@ func (c *compiler) checkField(key source.Node, field string, objects []any, path
 func (c *compiler) checkOption(section, option source.Node, field string, units []any) {
 	sections, options := []string{"Unit", "Service", "Install"}, []string{}
 	for _, unit := range units {
-		content, _ := golden.Follow(unit, pathOf("content")).(string)
+		content, _ := pathOf("content").In(unit).(string)
 		if parsed, err := systemd.Parse(content); err == nil {
 			for _, name := range parsed.Sections() {
 				sections, options = append(sections, name), append(options, parsed.Options(name)...)
@@ -382,14 +384,15 @@ func reach(values []any, path fieldpath.Path) (found []any, rest fieldpath.Path,
 	return values, nil, nil
 }
 
-// samples returns the objects of the target in the control planes that Gardener writes.
-func (c *compiler) samples() []any {
+// samples returns the objects of the target or of the kind in the control planes that Gardener writes.
+func (s *selector) samples() []any {
 	var all []any
 	for _, plane := range static.Planes() {
 		for _, raw := range plane.Objects {
 			var decoded any
 			o, err := manifest.New(raw, source.Position{})
-			if err == nil && c.isOfTarget(o, plane.Garden) && json.Unmarshal(raw, &decoded) == nil {
+			meant := s.target == nil && strings.EqualFold(o.Kind, s.kind) || s.target != nil && s.isOfTarget(o, plane.Garden)
+			if err == nil && meant && json.Unmarshal(raw, &decoded) == nil {
 				all = append(all, decoded)
 			}
 		}
@@ -400,7 +403,7 @@ func (c *compiler) samples() []any {
 // written returns the units or files that Gardener writes with a name; all where none has it.
 func (c *compiler) written(list, name string) []any {
 	all, _, _ := reach(c.samples(), pathOf("spec."+list+"[0]"))
-	is := func(item any) bool { return golden.Follow(item, pathOf(identifying[list])) == name }
+	is := func(item any) bool { return pathOf(identifying[list]).In(item) == name }
 	if named := slices.DeleteFunc(slices.Clone(all), func(item any) bool { return !is(item) }); len(named) > 0 {
 		return named
 	}

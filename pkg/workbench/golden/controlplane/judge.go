@@ -268,8 +268,8 @@ func (s *subject) view(kind string) (any, error) {
 		container, err := s.Container(s.container)
 		variables := decode(container.Get(kind))
 		return golden.View(func(name string, want source.Node) any {
-			variable := golden.Follow(variables, fieldpath.Path{{By: "name", Key: name}})
-			if value, ok := golden.Follow(variable, pathOf("value")).(string); ok && want.Kind == yaml.ScalarNode && !want.Absent() {
+			variable := fieldpath.Path{{By: "name", Key: name}}.In(variables)
+			if value, ok := pathOf("value").In(variable).(string); ok && want.Kind == yaml.ScalarNode && !want.Absent() {
 				return texts(want, value)
 			}
 			return variable
@@ -281,7 +281,7 @@ func (s *subject) view(kind string) (any, error) {
 		}), nil
 	case "volumes":
 		return golden.View(func(name string, _ source.Node) any {
-			return golden.Follow(s.decoded, append(pathOf("spec.template.spec.volumes"), fieldpath.Step{By: "name", Key: name}))
+			return append(pathOf("spec.template.spec.volumes"), fieldpath.Step{By: "name", Key: name}).In(s.decoded)
 		}), nil
 	case "units", "files":
 		return golden.View(func(name string, want source.Node) any { return s.item(kind, name, want) }), nil
@@ -303,12 +303,12 @@ func (s *subject) configuration() (any, error) {
 
 // item returns the values of a unit or a file.
 func (s *subject) item(list, name string, want source.Node) any {
-	item := golden.Follow(s.decoded, append(pathOf("spec."+list), fieldpath.Step{By: identifying[list], Key: name}))
+	item := append(pathOf("spec."+list), fieldpath.Step{By: identifying[list], Key: name}).In(s.decoded)
 	if item == nil || want.Absent() {
 		return item
 	}
-	text, _ := golden.Follow(item, pathOf("content")).(string)
-	if golden.Follow(item, pathOf("content.inline")) != nil {
+	text, _ := pathOf("content").In(item).(string)
+	if pathOf("content.inline").In(item) != nil {
 		content, err := s.Content(name)
 		if err != nil {
 			return err
@@ -371,7 +371,7 @@ func entries(kind string, values []string) golden.View {
 
 // below returns the members of a value that may be missing, such as labels.
 func below(value any, path string) golden.View {
-	members, _ := golden.Follow(value, pathOf(path)).(map[string]any)
+	members, _ := pathOf(path).In(value).(map[string]any)
 	return func(key string, want source.Node) any {
 		if text, ok := members[key].(string); ok {
 			return texts(want, text)

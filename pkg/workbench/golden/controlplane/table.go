@@ -42,6 +42,10 @@ type tableReader struct {
 
 	tester *Tester
 	table  v1alpha1.ProviderProfileTest
+	// written are the objects of all cases that Gardener does not write.
+	written []manifest.Object
+	// absent are the expectations that an object without a target is absent.
+	absent []expectation
 }
 
 func (r *tableReader) read() {
@@ -54,6 +58,11 @@ func (r *tableReader) read() {
 		c := &r.table.Cases[i]
 		expected, findings := compileExpectations(c, node.Get("expect"), "cases["+c.Name.Value+"].expect", profiles)
 		r.Findings = append(r.Findings, findings...)
+		for _, e := range expected {
+			if e.State == v1alpha1.TestAbsent && e.target == nil && !e.others {
+				r.absent = append(r.absent, e)
+			}
+		}
 		if len(c.Expect) == 0 && c.Golden == "" {
 			r.Findings = append(r.Findings, c.Name.At.Finding("cases["+c.Name.Value+"]", "expects nothing: it has neither expect nor golden"))
 		}
@@ -61,7 +70,22 @@ func (r *tableReader) read() {
 			r.cells(c, shoot, expected, among, defaults, r.Node.Get("shoots").Get(shoot), node)
 		}
 	}
+	for _, e := range r.absent {
+		names := e.names("objects")
+		for _, o := range r.written {
+			if strings.EqualFold(o.Kind, e.kind) {
+				names = append(names, o.Name)
+			}
+		}
+		_, isNear := source.Nearest(e.name, names)
+		if !slices.Contains(names, e.name) && !profiles.mentions(e.name) && (isNear || !slices.Contains(partlyKnown, strings.ToLower(e.kind))) {
+			r.Findings = append(r.Findings, e.at.Finding("expect."+e.title, writtenByNobody+"the %s %q%s", e.kind, e.name, source.Suggest(e.name, names)))
+		}
+	}
 }
+
+// partlyKnown are kinds with objects that Gardener writes and the samples lack.
+var partlyKnown = []string{"service", "verticalpodautoscaler", "operatingsystemconfig"}
 
 // shootsOf returns the names of the shoots of a case, in the order of the document, or one empty name.
 func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
@@ -91,6 +115,7 @@ const maximumCases = 20000
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
 	s := layer(layers...)
 	base := caseTest{at: c.Name.At, expected: expected, golden: c.Golden != "", planes: &r.tester.planes}
+	base.written = source.Place{Node: s.written}
 	base.program = r.tester.program(r.Profiles, s.Legacy, s.Parameters)
 	versions, findings := s.versions(among)
 	if len(findings) == 0 {
@@ -103,6 +128,7 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 		r.AddNew(findings)
 		return
 	}
+	r.written = slices.Concat(r.written, base.input.Objects, base.more)
 	for _, version := range versions {
 		test := base
 		test.input.Options.Kubernetes = version
@@ -236,6 +262,7 @@ func (s *setting) options() (snapshot.Options, source.Findings) {
 	if err == nil {
 		err = json.Unmarshal(raw, &o)
 	}
+	o.MarkWritten()
 	return o.Options, source.FindingsOf(s.written, "", err)
 }
 
@@ -260,7 +287,6 @@ func readObjects(nodes []source.Node, path string) ([]manifest.Object, source.Fi
 type edit struct {
 	selector
 
-	at    source.Node
 	patch jsonpatch.Patch
 	// ofOld means that it changes the existing object instead of the new one.
 	ofOld bool
@@ -286,7 +312,7 @@ func (test *caseTest) addEdits(written []v1alpha1.TestEdit, path string, ofOld b
 		if err != nil {
 			findings = append(findings, w.Patch[0].Finding(at+".patch", "must be operations of RFC 6902, such as {op: replace, path: /spec/replicas, value: 1}"))
 		}
-		test.edits = append(test.edits, edit{selector: s, at: w.Of.At, patch: patch, ofOld: ofOld})
+		test.edits = append(test.edits, edit{selector: s, patch: patch, ofOld: ofOld})
 	}
 	return findings
 }

@@ -16,9 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
@@ -55,10 +58,20 @@ func (t *Tester) Name() string { return v1alpha1.KindProviderProfileTest }
 // Prepare compiles the profiles of the cases and generates the control planes, each once. It fails if control planes
 // cannot be generated.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
+	var compiling errgroup.Group
+	compiling.SetLimit(runtime.GOMAXPROCS(0))
 	for _, c := range cases {
-		if ctx.Err() != nil {
+		compiling.Go(func() error {
+			if ctx.Err() == nil {
+				_, _ = c.Test.(*caseTest).program() // Run reports errors
+			}
 			return ctx.Err()
-		}
+		})
+	}
+	if err := compiling.Wait(); err != nil {
+		return err
+	}
+	for _, c := range cases {
 		test := c.Test.(*caseTest)
 		if program, err := test.program(); err == nil {
 			test.input.Options.Provider = cmp.Or(test.input.Options.Provider, program.provider)
@@ -169,7 +182,9 @@ func override(documents []*profile.Document, parameters map[string]source.Node) 
 
 // caseTest is the test of a case with one shoot of one Kubernetes version.
 type caseTest struct {
-	at      source.Node
+	at source.Node
+	// written is the setting.
+	written source.Place
 	program func() (*program, error)
 	planes  *planes
 	input   snapshot.Input
@@ -188,6 +203,11 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 		return golden.Outcome{}, err
 	}
 	snapshots, err := snapshot.Build(ctx, test.input, test.planes)
+	if f, ok := errors.AsType[source.Finding](err); ok && strings.Contains(f.Path, ".") {
+		dot := strings.LastIndex(f.Path, ".")
+		f.Position = test.written.Walk(f.Path[:dot]).Key(f.Path[dot+1:]).Node.Position()
+		err = f
+	}
 	if err != nil {
 		return golden.Outcome{}, err
 	}

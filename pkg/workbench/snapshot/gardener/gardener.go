@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -33,13 +34,20 @@ var _ snapshot.Generator = Generator{}
 // Generate implements snapshot.Generator. The error is always nil.
 func (Generator) Generate(ctx context.Context, options ...snapshot.Options) ([]snapshot.Generated, error) {
 	planes := make([]snapshot.Generated, len(options))
+	var similar sample.Planes
 	group := errgroup.Group{}
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, o := range options {
 		group.Go(func() error {
-			var err error
-			if planes[i], err = plane(ctx, o); err != nil {
-				planes[i] = snapshot.Generated{Error: err.Error()}
+			err := sample.CheckFields(o.Written)
+			if err == nil {
+				planes[i], err = plane(ctx, &similar, o)
+			}
+			if err != nil {
+				planes[i].Error = err.Error()
+			}
+			if field, ok := errors.AsType[kjson.FieldError](err); ok {
+				planes[i].Field = field.FieldPath()
 			}
 			return nil
 		})
@@ -80,7 +88,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // plane writes one control plane.
-func plane(ctx context.Context, o snapshot.Options) (snapshot.Generated, error) {
+func plane(ctx context.Context, similar *sample.Planes, o snapshot.Options) (snapshot.Generated, error) {
 	switch {
 	case o.Garden && o.Legacy:
 		return snapshot.Generated{}, fmt.Errorf("%w: there is no virtual garden of the older generation", sample.ErrOptions)
@@ -95,7 +103,7 @@ func plane(ctx context.Context, o snapshot.Options) (snapshot.Generated, error) 
 	if o.Legacy {
 		objects, err = sample.Legacy(sample.LegacyOptions{Kubernetes: o.Kubernetes, Namespace: o.Namespace, SNI: o.SNI})
 	} else {
-		objects, err = sample.ControlPlane(ctx, options)
+		objects, err = similar.ControlPlane(ctx, options, string(o.Shoot))
 	}
 	if err != nil {
 		return snapshot.Generated{}, err
