@@ -94,7 +94,8 @@ func TestLargeBodiesWaitForMemory(t *testing.T) {
 	for range 8 {
 		all.Go(func() { ask(`{"text":"` + strings.Repeat("x", 1000<<10) + `"}`) })
 	}
-	eventually(t, "some are there", func() bool { return inside.Load() >= 3 })
+	// All eight may share the first half of the memory. The other half completes two of them.
+	eventually(t, "two are there", func() bool { return inside.Load() >= 2 })
 	for range 5 {
 		ask("{}")
 	}
