@@ -5,7 +5,6 @@
 package contract
 
 import (
-	"crypto/sha256"
 	"slices"
 	"strings"
 
@@ -104,8 +103,7 @@ func compareUnits(before, after *document.Node) *unitChange {
 	if before.Kind() != document.String || after.Kind() != document.String {
 		return &unitChange{}
 	}
-	then, now := sha256.Sum256(before.Raw()), sha256.Sum256(after.Raw())
-	key := [2 * sha256.Size]byte(append(then[:], now[:]...))
+	key := target.CacheKey(before.Raw(), after.Raw())
 	if known, ok := unitChanges.Get(key); ok {
 		return known.(*unitChange)
 	}

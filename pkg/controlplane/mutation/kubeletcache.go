@@ -5,7 +5,6 @@
 package mutation
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 
@@ -114,45 +113,28 @@ func editsConfiguration(p PlannedRule) bool {
 	})
 }
 
-// cacheKey returns the hash of everything that determines the effect of the rules on the texts. Each part begins with
-// its length, so that different parts never make the same key.
-func cacheKey(rules []PlannedRule, texts target.KubeletTexts) [sha256.Size]byte {
-	var (
-		hash   = sha256.New()
-		number []byte
-	)
-	writeNumber := func(n int) {
-		number = binary.AppendUvarint(number[:0], uint64(n))
-		hash.Write(number)
-	}
-	writeBytes := func(b []byte) {
-		writeNumber(len(b))
-		hash.Write(b)
-	}
-	writeBytes(texts.Unit)
-	writeBytes(texts.Configuration)
+// cacheKey returns the key of everything that determines the effect of the rules on the texts.
+func cacheKey(rules []PlannedRule, texts target.KubeletTexts) [2]uint64 {
+	contents, numbers := append(make([][]byte, 0, 32), texts.Unit, texts.Configuration), make([]byte, 0, 64)
+	add := func(n int) { numbers = binary.AppendUvarint(numbers, uint64(n)) }
 	for i := range rules {
 		if rules[i].Skipped != "" {
 			continue
 		}
-		writeNumber(rules[i].Rule.number)
-		writeNumber(len(rules[i].Steps))
+		add(rules[i].Rule.number)
+		add(len(rules[i].Steps))
 		for j := range rules[i].Steps {
 			step := &rules[i].Steps[j]
-			state := 0
-			if step.Overridden != "" {
-				state |= 1
-			}
+			number := 2 * len(step.Value.Texts)
 			if step.Value.Absent {
-				state |= 2
+				number++
 			}
-			writeNumber(state)
-			writeBytes(step.Value.JSON)
-			writeNumber(len(step.Value.Texts))
+			add(number)
+			contents = append(contents, []byte(step.Overridden), step.Value.JSON)
 			for _, text := range step.Value.Texts {
-				writeBytes([]byte(text))
+				contents = append(contents, []byte(text))
 			}
 		}
 	}
-	return [sha256.Size]byte(hash.Sum(nil))
+	return target.CacheKey(append(contents, numbers)...)
 }

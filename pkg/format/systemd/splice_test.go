@@ -71,3 +71,21 @@ func BenchmarkKubelet(b *testing.B) {
 	bench("unit/flag", len(unit), command("cloud-provider", "external", 1))
 	bench("unit/no-edit", len(unit), command("runtime-cgroups", "/system.slice/containerd.service", 0))
 }
+
+// TestEndOfLine checks that every ending ends a line of any length.
+func TestEndOfLine(t *testing.T) {
+	for length := range 3 * lineLength {
+		line := strings.Repeat("x", length)
+		for _, ending := range []string{"", "\n", "\r", "\r\n", "\n\r"} {
+			for _, after := range []string{"", "y=z\n", strings.Repeat("y", 2*lineLength) + "\r\n"} {
+				if ending == "" && after != "" {
+					continue
+				}
+				end, next := endOfLine("a\n"+line+ending+after, 2)
+				if end != 2+length || next != end+len(ending) {
+					t.Errorf("a line of %d bytes before %q: want %d and %d, got %d and %d", length, ending+after, 2+length, 2+length+len(ending), end, next)
+				}
+			}
+		}
+	}
+}

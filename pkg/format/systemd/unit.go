@@ -240,11 +240,24 @@ func joinLines(raw string) string {
 // blanks is white space within a line.
 const blanks = " \t"
 
+// lineLength is the length of most lines, in bytes.
+const lineLength = 128
+
 // endOfLine returns where the line at an offset ends, and where the next one begins. As for systemd
 // (src/basic/fileio.c, read_line), LF, CR, CRLF and LFCR each end one line.
 func endOfLine(text string, at int) (end, next int) {
-	for end = at; end < len(text) && text[end] != '\n' && text[end] != '\r'; {
-		end++
+	for end = at; end < len(text); {
+		part := text[end:min(end+lineLength, len(text))] // so that a text without LF is not searched for one in each line
+		if found := strings.IndexByte(part, '\n'); found >= 0 {
+			part = part[:found]
+		}
+		found := strings.IndexByte(part, '\r')
+		if found < 0 {
+			found = len(part)
+		}
+		if end += found; found < lineLength {
+			break
+		}
 	}
 	if next = min(end+1, len(text)); next < len(text) && text[next] == '\n'^'\r'^text[end] {
 		next++
