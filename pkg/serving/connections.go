@@ -124,6 +124,7 @@ type connection struct {
 	// working counts the requests in progress.
 	working int
 	gone    bool
+	kept    kept
 }
 
 // leave unregisters the connection. The caller holds the mutex.

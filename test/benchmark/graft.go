@@ -25,7 +25,8 @@ import (
 )
 
 // addGraft adds handlers that serve the profiles in testdata as the extension does.
-func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *seedCache) error {
+func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *seedCache,
+	guard *serving.Guard) error {
 	source := cluster.New(reader, reader, cluster.Options{})
 	served, err := semver.NewConstraint("~1.33") // the feature gates of the profiles are not locked in this version
 	if err != nil {
@@ -45,19 +46,29 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 		if err := store.Load(ctx, readers...); err != nil {
 			return err
 		}
-		mux.Handle(prefix+webhook.PathPrefix, http.StripPrefix(prefix, guarded(&webhook.Handler{
-			Engine: store, Metrics: measures, Log: logr.Discard(), MaxReviewBytes: 7 << 20, Timeout: 10 * time.Second,
+		mux.Handle(prefix+webhook.PathPrefix, http.StripPrefix(prefix, guarded(guard, &webhook.Handler{
+			Engine: store, Metrics: measures, Log: logr.Discard(), MaxReviewBytes: maxReviewBytes, Timeout: timeout,
 		})))
 	}
 	return nil
 }
 
-// guarded limits a handler as the extension does, with the default limits.
-func guarded(handler *webhook.Handler) http.Handler {
-	guard := serving.NewGuard(serving.Limits{
+// The extension's defaults.
+const (
+	maxReviewBytes = 7 << 20
+	timeout        = 10 * time.Second
+)
+
+// newGuard returns the default limits of the extension.
+func newGuard() *serving.Guard {
+	return serving.NewGuard(serving.Limits{
 		Connections: 256, Streams: 32, Requests: 64, Waiting: 256,
-		BodyBytes: handler.MaxReviewBytes, BodiesBytes: 64 << 20, Patience: handler.Timeout, BodyTimeout: serving.BodyTimeout,
+		BodyBytes: maxReviewBytes, BodiesBytes: 64 << 20, Patience: timeout, BodyTimeout: serving.BodyTimeout,
 	}, nil)
+}
+
+// guarded limits a handler as the extension does.
+func guarded(guard *serving.Guard, handler *webhook.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := guard.Serve(w, r, handler.MaxReviewBytes,
 			func(ctx context.Context, w http.ResponseWriter, r *http.Request) {

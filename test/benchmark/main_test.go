@@ -30,7 +30,7 @@ func handlers(t testing.TB) (*http.ServeMux, server) {
 	cluster, err := newSeedCache()
 	must(t, err)
 	must(t, addLibrary(mux, cluster))
-	must(t, addGraft(t.Context(), mux, "testdata", cluster))
+	must(t, addGraft(t.Context(), mux, "testdata", cluster, newGuard()))
 	backend := httptest.NewServer(mux)
 	t.Cleanup(backend.Close)
 	return mux, server{&apart.Servers{URLs: []string{backend.URL}, Client: backend.Client()}}

@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -30,16 +29,16 @@ func serve(ctx context.Context, folder string) error {
 	if err := addLibrary(mux, cluster); err != nil {
 		return err
 	}
-	if err := addGraft(ctx, mux, folder, cluster); err != nil {
+	guard := newGuard()
+	if err := addGraft(ctx, mux, folder, cluster, guard); err != nil {
 		return err
 	}
 	certificate, err := apart.NewCertificate()
 	if err != nil {
 		return err
 	}
-	return apart.Serve(ctx, os.Stdin, os.Stdout, &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13,
-			NextProtos: []string{"http/1.1"}},
-	})
+	server := guard.Server(mux, logr.Discard())
+	server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS13,
+		NextProtos: []string{"http/1.1"}}
+	return apart.Serve(ctx, os.Stdin, os.Stdout, server, guard.Listen)
 }

@@ -74,7 +74,7 @@ type exchange struct {
 // ServeHTTP answers one review.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{provider: "unknown", started: time.Now()}
-	defer h.recover(w, x)
+	defer h.recover(w, r, x)
 	var ok bool
 	if x.route, ok = parseRoute(r.URL.Path); !ok {
 		http.Error(w, "no such webhook: the paths are "+PathPrefix+"<segment>/<set>/<provider>", http.StatusNotFound)
@@ -93,7 +93,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refused(w, x, refused)
 		return
 	}
-	x.review.respond(w, h.answer(ctx, x))
+	x.review.respond(w, r, h.answer(ctx, x))
 	// not after a panic, because the review may still be in use
 	x.review.scanned.Release()
 }
@@ -213,7 +213,7 @@ func (h *Handler) refused(w http.ResponseWriter, x *exchange, r *rejection) {
 }
 
 // recover responds to a request after a panic.
-func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
+func (h *Handler) recover(w http.ResponseWriter, r *http.Request, x *exchange) {
 	value := recover()
 	if value == nil {
 		return
@@ -228,5 +228,5 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	x.review.respond(w, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	x.review.respond(w, r, h.denied(x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
 }

@@ -298,7 +298,7 @@ func FuzzParseReview(f *testing.F) {
 			return
 		}
 		answer := httptest.NewRecorder()
-		review.respond(answer, patched(&mutation.Result{Patch: []byte("[]")}))
+		review.respond(answer, httptest.NewRequest(http.MethodPost, "/", nil), patched(&mutation.Result{Patch: []byte("[]")}))
 		if !json.Valid(answer.Body.Bytes()) {
 			t.Errorf("the answer is not JSON: %s", answer.Body)
 		}

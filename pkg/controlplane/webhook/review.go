@@ -19,6 +19,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 const (
@@ -93,7 +94,7 @@ func objectAt(n *document.Node, key string) *document.Node {
 var answers = sync.Pool{New: func() any { return new([]byte) }}
 
 // respond writes an AdmissionReview with a response.
-func (r *review) respond(w http.ResponseWriter, response admissionv1.AdmissionResponse) {
+func (r *review) respond(w http.ResponseWriter, request *http.Request, response admissionv1.AdmissionResponse) {
 	buffer := answers.Get().(*[]byte)
 	defer answers.Put(buffer)
 	out := (*buffer)[:0]
@@ -112,8 +113,7 @@ func (r *review) respond(w http.ResponseWriter, response admissionv1.AdmissionRe
 	out = append(out, "}}\n"...)
 	*buffer = out
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
-	_, _ = w.Write(out) //nolint:gosec // It is JSON. After its timeout, the API server reads no answer.
+	serving.Answer(w, request, http.StatusOK, out)
 }
 
 // patched returns the response that admits the object with a patch, and its audit annotations.

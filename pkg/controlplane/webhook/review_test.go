@@ -29,7 +29,7 @@ func TestRespond(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := httptest.NewRecorder()
-			(&review{uid: uid}).respond(answer, response)
+			(&review{uid: uid}).respond(answer, httptest.NewRequest(http.MethodPost, "/", nil), response)
 			if got := answer.Header().Get("Content-Length"); got != strconv.Itoa(answer.Body.Len()) {
 				t.Errorf("Content-Length is %s for %d bytes", got, answer.Body.Len())
 			}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -52,9 +51,7 @@ func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Re
 	e.Bytes = len(e.body)
 	header := w.Header()
 	header["Content-Type"], header["X-Content-Type-Options"] = contentType, noSniffing
-	header["Content-Length"] = []string{strconv.Itoa(len(e.message))}
-	w.WriteHeader(status)
-	_, _ = w.Write(e.message) // a caller that disconnected is no error
+	serving.Answer(w, r, status, e.message)
 	e.Took = time.Since(started)
 	h.options.Answered(e.Answered)
 }

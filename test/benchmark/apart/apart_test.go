@@ -48,7 +48,7 @@ func serve(ctx context.Context) error {
 	return Serve(ctx, os.Stdin, os.Stdout, &http.Server{
 		Handler: mux, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13,
 			Certificates: []tls.Certificate{certificate}},
-	}, "other:1")
+	}, nil, "other:1")
 }
 
 // TestServers checks that servers are started, called, counted and stopped.

@@ -28,11 +28,15 @@ type hello struct {
 }
 
 // Serve runs a server until in ends. It writes to out its address and those of the other servers, which have the same
-// certificate.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server, others ...string) error {
+// certificate. limit may wrap its listener; it may be nil.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server,
+	limit func(net.Listener) net.Listener, others ...string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
+	}
+	if limit != nil {
+		listener = limit(listener)
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, in)

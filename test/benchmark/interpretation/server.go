@@ -38,7 +38,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- graft.Serve(ctx, time.Second) }()
-	err = apart.Serve(ctx, in, out, newFloor(certificate), graft.Address())
+	err = apart.Serve(ctx, in, out, newFloor(certificate), nil, graft.Address())
 	cancel()
 	return errors.Join(err, <-ended)
 }
