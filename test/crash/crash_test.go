@@ -50,11 +50,17 @@ type story struct {
 	// requests counts requests for several interfaces that were under way when the program was killed: those that were
 	// undone, and those that were complete.
 	requests [2]int
-	random   *rand.Rand
+	// took is the duration in nanoseconds of an answered request for several interfaces. A kill during such a request is
+	// spread over it, on machines of every speed.
+	took   atomic.Int64
+	random *rand.Rand
 
 	// at is the point at which the program is killed next, after so many times that it is reached.
 	at    atomic.Value
 	count atomic.Int64
+	// late are the kills that wait for their time. over is closed at the end of a life; they do not hit the next one.
+	late sync.WaitGroup
+	over chan struct{}
 }
 
 // patience is how much oftener it is killed until each point, and a request for several interfaces, was met once.
@@ -75,6 +81,9 @@ var _ = Describe("the network provider, killed at each point in the middle of ma
 		begun := time.Now()
 		for i := 0; i < times || i < times+patience && s.missing(hit) != ""; i++ {
 			at := points[i%len(points)]
+			if i >= times {
+				at = rest(hit, i)
+			}
 			if s.live(at) {
 				hit[at]++
 			}
@@ -145,14 +154,28 @@ func (s *story) missing(hit map[point]int) string {
 	return ""
 }
 
+// rest returns the point of a kill after the required ones: one of the points that were not met. If all were met, a kill
+// during a request for several interfaces is missing.
+func rest(hit map[point]int, i int) point {
+	left := slices.DeleteFunc(slices.Clone(points), func(at point) bool { return hit[at] > 0 })
+	if len(left) == 0 {
+		return podSent
+	}
+	return left[i%len(left)]
+}
+
 // live is one life of the program, until it is killed; it reports whether it was killed at the point.
 func (s *story) live(at point) (hit bool) {
 	s.at.Store(at)
 	s.count.Store(1 + int64(s.random.IntN(6)))
 	delay := time.Duration(s.random.IntN(3000)) * time.Microsecond
+	if took := s.took.Load(); at == podSent && took > 0 {
+		delay = time.Duration(s.random.Int64N(took + took/2))
+	}
+	s.over = make(chan struct{})
 	s.Start()
 	if at == starting {
-		time.AfterFunc(time.Duration(s.random.IntN(60))*time.Millisecond, s.Kill)
+		s.killAfter(time.Duration(s.random.IntN(60)) * time.Millisecond)
 	}
 	begun := time.Now()
 	if s.Ready() {
@@ -163,6 +186,8 @@ func (s *story) live(at point) (hit bool) {
 		}
 		s.work(delay)
 	}
+	close(s.over)
+	s.late.Wait()
 	hit = s.Killed.Load()
 	if !hit {
 		s.Kill()
@@ -280,8 +305,19 @@ func (s *story) act(o *owner, delay time.Duration) {
 // soon kills the program shortly after a request was sent, during its work.
 func (s *story) soon(at point, delay time.Duration) {
 	if s.at.Load() == at && s.count.Add(-1) == 0 {
-		time.AfterFunc(delay, s.Kill)
+		s.killAfter(delay)
 	}
+}
+
+// killAfter kills the program after a delay, unless its life has ended by then.
+func (s *story) killAfter(delay time.Duration) {
+	s.late.Go(func() {
+		select {
+		case <-time.After(delay):
+			s.Kill()
+		case <-s.over:
+		}
+	})
 }
 
 func (o *owner) config() map[string]any {

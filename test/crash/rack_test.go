@@ -145,12 +145,16 @@ func (r *rack) start(p *pod, delay time.Duration) {
 // retry sends the request of a Pod, perhaps again: then the answer is the same.
 func (r *rack) retry(p *pod, delay time.Duration) {
 	r.soon(podSent, delay)
+	begun := time.Now()
 	status, links, text := r.ask(p)
 	if status != http.StatusOK {
 		if status != 0 && !r.Killed.Load() {
 			r.errorf("%s, which asked for %v, is answered %d %s", p.UID, p.Items, status, text)
 		}
 		return
+	}
+	if len(p.nics) > 1 {
+		r.took.Store(int64(time.Since(begun)))
 	}
 	for _, n := range p.nics {
 		for range n.items {
