@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -16,7 +15,6 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -154,32 +152,6 @@ type Term struct {
 	Failed error
 	// Terms are the parts that had a say in it, without those that are constant.
 	Terms []Term
-}
-
-// Describe returns a value as text for users: strings in quotes; versions, quantities and times without quotes; lists
-// and mappings as JSON; and the name of its type for an object.
-func Describe(value ref.Val) string {
-	switch v := value.(type) {
-	case *types.Optional:
-		if !v.HasValue() {
-			return "absent"
-		}
-		return Describe(v.GetValue())
-	case types.String:
-		return strconv.Quote(string(v))
-	case types.Null:
-		return "null"
-	case *objectValue:
-		return "a " + v.object.name
-	case traits.Mapper, traits.Lister:
-		if raw, err := JSON(value); err == nil {
-			return string(raw)
-		}
-	}
-	if text, err := Text(value); err == nil {
-		return text
-	}
-	return "a " + value.Type().TypeName()
 }
 
 // absorbing returns the value of one part that determines the whole, or nil.
@@ -367,20 +339,4 @@ func readFrom(e ast.Expr) int64 {
 		return 0
 	}
 	return operand.ID()
-}
-
-// selection returns the part from which another part selects a member, and its key: .key, .?key, ["key"] or [?"key"].
-// The operand is nil for other parts, and the key is empty if it is no literal text.
-func selection(e ast.Expr) (operand ast.Expr, key string) {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return e.AsSelect().Operand(), e.AsSelect().FieldName()
-	case ast.CallKind:
-		switch call := e.AsCall(); call.FunctionName() {
-		case operators.OptSelect, operators.Index, operators.OptIndex:
-			key, _ = literalString(call.Args()[1])
-			return call.Args()[0], key
-		}
-	}
-	return nil, ""
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -181,6 +182,32 @@ func Text(value ref.Val) (string, error) {
 		return v.Prefix.String(), nil
 	}
 	return "", fmt.Errorf("a value of type %s cannot be written as text", value.Type().TypeName())
+}
+
+// Describe returns a value as text for users: strings in quotes; versions, quantities and times without quotes; lists
+// and mappings as JSON; and the name of its type for an object.
+func Describe(value ref.Val) string {
+	switch v := value.(type) {
+	case *types.Optional:
+		if !v.HasValue() {
+			return "absent"
+		}
+		return Describe(v.GetValue())
+	case types.String:
+		return strconv.Quote(string(v))
+	case types.Null:
+		return "null"
+	case *objectValue:
+		return "a " + v.object.name
+	case traits.Mapper, traits.Lister:
+		if raw, err := JSON(value); err == nil {
+			return string(raw)
+		}
+	}
+	if text, err := Text(value); err == nil {
+		return text
+	}
+	return "a " + value.Type().TypeName()
 }
 
 func toYAML(argument ref.Val) ref.Val {

@@ -174,19 +174,3 @@ func (t *Tree) Known() any {
 		return members
 	}
 }
-
-// At returns the position of the first character of a YAML scalar's text: after the quote, or in the line after the |
-// of a block scalar, with an unknown column.
-func At(n source.Node) source.Position {
-	p := n.Position()
-	if n.Node == nil {
-		return p
-	}
-	switch {
-	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
-		p.Column++
-	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		p.Line, p.Column = p.Line+1, 0
-	}
-	return p
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -46,6 +47,22 @@ type part struct {
 	program *program
 }
 
+// At returns the position of the first character of a YAML scalar's text: after the quote, or in the line after the |
+// of a block scalar, with an unknown column.
+func At(n source.Node) source.Position {
+	p := n.Position()
+	if n.Node == nil {
+		return p
+	}
+	switch {
+	case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0:
+		p.Column++
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		p.Line, p.Column = p.Line+1, 0
+	}
+	return p
+}
+
 // The rules of expressions.
 const (
 	// SyntaxError is a text that is no CEL, or an expression that has no end.
@@ -68,6 +85,22 @@ func literalString(e ast.Expr) (string, bool) {
 	}
 	s, ok := e.AsLiteral().(types.String)
 	return string(s), ok
+}
+
+// selection returns the part from which another part selects a member, and its key: .key, .?key, ["key"] or [?"key"].
+// The operand is nil for other parts, and the key is empty if it is no literal text.
+func selection(e ast.Expr) (operand ast.Expr, key string) {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return e.AsSelect().Operand(), e.AsSelect().FieldName()
+	case ast.CallKind:
+		switch call := e.AsCall(); call.FunctionName() {
+		case operators.OptSelect, operators.Index, operators.OptIndex:
+			key, _ = literalString(call.Args()[1])
+			return call.Args()[0], key
+		}
+	}
+	return nil, ""
 }
 
 // ObjectType is a type with named, typed fields. A field that it does not declare is an error when an expression is compiled.
