@@ -38,12 +38,6 @@ type Program struct {
 	numbers int
 }
 
-// ProfileVersion names a profile that is part of a program.
-type ProfileVersion struct {
-	Name, Hash string
-	Providers  []string
-}
-
 // ScopeKey identifies the scope of a webhook; provider is empty for the garden namespace.
 type ScopeKey struct {
 	Set      target.Set
@@ -91,9 +85,6 @@ func longest(forms map[formKey]*Selection, r Request) *Selection {
 	}
 	return found
 }
-
-// Version returns the name of the version in a mark.
-func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len(v.Hash), markDigits)] }
 
 // NewProgram returns a program without rules. With marks, it adds annotations to the patch that name the profiles and
 // record the replaced values.

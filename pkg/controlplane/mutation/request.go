@@ -131,11 +131,3 @@ func (r Registration) Has(group, kind, name string) bool {
 
 // Name returns the name of the rule with its item.
 func (a Applied) Name() string { return nameOf(a.Rule, a.Item) }
-
-// nameOf returns the name of a rule with its item.
-func nameOf(rule, item string) string {
-	if item == "" {
-		return rule
-	}
-	return rule + "[" + item + "]"
-}

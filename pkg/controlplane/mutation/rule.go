@@ -79,6 +79,14 @@ func (r *Rule) String() string {
 	return fmt.Sprintf("%s/%s (%s)", r.Profile, nameOf(r.Name, r.Item), r.Position)
 }
 
+// nameOf returns the name of a rule with its item.
+func nameOf(rule, item string) string {
+	if item == "" {
+		return rule
+	}
+	return rule + "[" + item + "]"
+}
+
 // DoubleWrites reports places that one rule writes twice.
 func DoubleWrites(r *Rule) source.Findings {
 	var findings source.Findings

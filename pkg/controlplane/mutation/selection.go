@@ -51,6 +51,12 @@ type PlanMode struct {
 	OmitFailing, Forced bool
 }
 
+// ProfileVersion names a profile that is part of a program.
+type ProfileVersion struct {
+	Name, Hash string
+	Providers  []string
+}
+
 // Read parses the object and checks that it has the container that the contract requires.
 func (s *Selection) Read(r Request) (*target.Object, *Failure) {
 	parsed, err := scan(r.Document, r.Object)
@@ -150,3 +156,6 @@ func markOf(set target.Set, rules []*Rule, profiles []ProfileVersion) annotation
 	}
 	return annotation.NewMark(set, versions)
 }
+
+// Version returns the name of the version in a mark.
+func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len(v.Hash), markDigits)] }
