@@ -362,6 +362,17 @@ func (s *Status) findings() string {
 	return strings.Join(lines, "; ")
 }
 
+// findingLines returns the findings in an error as lines.
+func findingLines(err error) []string {
+	var findings source.Findings
+	errors.As(err, &findings)
+	lines := make([]string, len(findings))
+	for i, finding := range findings {
+		lines[i] = finding.Error()
+	}
+	return lines
+}
+
 // problems joins the errors of the newest versions, each once.
 func problems(statuses []Status) error {
 	var findings source.Findings

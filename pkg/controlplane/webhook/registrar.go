@@ -239,8 +239,3 @@ func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bo
 	}
 	return true, nil
 }
-
-// selects reports whether the API server calls the webhook of a registration for a namespace with these labels.
-func selects(r mutation.Registration, namespace map[string]string) bool {
-	return r.Selects(namespace[corev1.LabelMetadataName], namespace)
-}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
@@ -95,9 +96,8 @@ func (e Endpoint) webhook(r mutation.Registration, bundle []byte, segment string
 		// Objects in another version of their API are converted to the registered one, not skipped.
 		MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector: namespaceSelector(r),
-		// The object selector is empty: Deployments of older Gardener versions, and Etcds and
-		// StatefulSet vpn-seed-server, lack Gardener's mutated-by label. The match conditions below select by
-		// name.
+		// The object selector is empty: Deployments of older Gardener versions, and Etcds and StatefulSet
+		// vpn-seed-server, lack Gardener's mutated-by label. The match conditions below select by name.
 		ObjectSelector: &metav1.LabelSelector{},
 		// An admission has no side effects, so that dry runs are supported.
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),
@@ -108,6 +108,17 @@ func (e Endpoint) webhook(r mutation.Registration, bundle []byte, segment string
 		// cheap and changes nothing that is correct.
 		ReinvocationPolicy: ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
 		MatchConditions:    matchConditions(r.Forms),
+	}
+}
+
+// validatingWebhook returns a webhook for objects in the program's namespace, which are written or deleted although no
+// replica answers.
+func (e Endpoint) validatingWebhook(name string, config admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
+	return admissionregistrationv1.ValidatingWebhook{
+		Name: name + webhookDomain, ClientConfig: config,
+		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), MatchPolicy: ptr.To(admissionregistrationv1.Equivalent),
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
+		AdmissionReviewVersions: []string{"v1"},
 	}
 }
 
@@ -159,6 +170,11 @@ func namespaceSelector(r mutation.Registration) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{value}},
 	}}
+}
+
+// selects reports whether the API server calls the webhook of a registration for a namespace with these labels.
+func selects(r mutation.Registration, namespace map[string]string) bool {
+	return r.Selects(namespace[corev1.LabelMetadataName], namespace)
 }
 
 // rules returns the resources of the forms, one rule for each API version. Subresources (scale, status) have

@@ -308,14 +308,3 @@ func (s *Store) Start(ctx context.Context) error {
 	})
 	return nil
 }
-
-// findingLines returns the findings in an error as lines.
-func findingLines(err error) []string {
-	var findings source.Findings
-	errors.As(err, &findings)
-	lines := make([]string, len(findings))
-	for i, finding := range findings {
-		lines[i] = finding.Error()
-	}
-	return lines
-}

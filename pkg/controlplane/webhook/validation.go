@@ -133,17 +133,6 @@ func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segm
 	return nil
 }
 
-// validatingWebhook returns a webhook for objects in the program's namespace, which are written or deleted although no
-// replica answers.
-func (e Endpoint) validatingWebhook(name string, config admissionregistrationv1.WebhookClientConfig) admissionregistrationv1.ValidatingWebhook {
-	return admissionregistrationv1.ValidatingWebhook{
-		Name: name + webhookDomain, ClientConfig: config,
-		FailurePolicy: ptr.To(admissionregistrationv1.Ignore), MatchPolicy: ptr.To(admissionregistrationv1.Equivalent),
-		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
-		AdmissionReviewVersions: []string{"v1"},
-	}
-}
-
 // validation returns the webhook for ConfigMaps of profiles. Loading finds those that are invalid.
 func (e Endpoint) validation(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
 	webhook := e.validatingWebhook("profiles", e.clientConfig(withSegment(validationPath, segment), bundle))
