@@ -58,35 +58,6 @@ type activation struct {
 	fields expression.Values
 }
 
-// ResolveName implements interpreter.Activation.
-func (a *activation) ResolveName(name string) (any, bool) {
-	var value ref.Val
-	switch name {
-	case "shoot":
-		value = a.facts.shoot.variable()
-	case "seed":
-		value = a.facts.seed.value()
-	case "cloudProfile":
-		value = a.facts.cloudProfile.value()
-	case "namespaceObject":
-		value = a.facts.Namespace.value()
-	case "garden":
-		value = a.facts.garden.variable()
-	case "pool":
-		if pool := a.facts.Pool(a.object.Labels[LabelWorkerPool]); pool != nil {
-			value = pool.value
-		}
-	case "operation":
-		value = a.operation
-	case "object":
-		if a.fields == nil {
-			a.fields = a.object.values()
-		}
-		value = objectType.object.Value(a.fields)
-	}
-	return value, value != nil
-}
-
 // Parent implements interpreter.Activation.
 func (a *activation) Parent() interpreter.Activation { return nil }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// TestSummaries checks that summaries.go describes exactly the existing variables and fields.
+// TestSummaries checks that summaries describes exactly the existing variables and fields.
 func TestSummaries(t *testing.T) {
 	var declared []string
 	var add func(o *expression.ObjectType)
@@ -37,7 +37,7 @@ func TestSummaries(t *testing.T) {
 	}
 	slices.Sort(declared)
 	if diff := cmp.Diff(slices.Compact(declared), slices.Sorted(maps.Keys(summaries))); diff != "" {
-		t.Errorf("declared, and in summaries.go (-want +got):\n%s", diff)
+		t.Errorf("declared, and in summaries (-want +got):\n%s", diff)
 	}
 }
 

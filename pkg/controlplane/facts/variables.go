@@ -33,6 +33,35 @@ func Variables() []expression.Variable {
 	}
 }
 
+// ResolveName implements interpreter.Activation.
+func (a *activation) ResolveName(name string) (any, bool) {
+	var value ref.Val
+	switch name {
+	case "shoot":
+		value = a.facts.shoot.variable()
+	case "seed":
+		value = a.facts.seed.value()
+	case "cloudProfile":
+		value = a.facts.cloudProfile.value()
+	case "namespaceObject":
+		value = a.facts.Namespace.value()
+	case "garden":
+		value = a.facts.garden.variable()
+	case "pool":
+		if pool := a.facts.Pool(a.object.Labels[LabelWorkerPool]); pool != nil {
+			value = pool.value
+		}
+	case "operation":
+		value = a.operation
+	case "object":
+		if a.fields == nil {
+			a.fields = a.object.values()
+		}
+		value = objectType.object.Value(a.fields)
+	}
+	return value, value != nil
+}
+
 // summaries has a line for each variable and for each field, by its type and name, for the reference.
 var summaries = map[string]string{
 	"shoot":           "the shoot whose control plane it is",
