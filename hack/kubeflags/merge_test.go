@@ -20,9 +20,9 @@ import (
 // dumpOf is a release with the same flags in all components.
 func dumpOf(t *testing.T, release string, minor kubeflags.Minor, text string) dump {
 	t.Helper()
-	d := dump{release: release, minor: minor, parts: map[string]part{}}
+	d := dump{release: release, minor: minor, parts: map[string]componentDump{}}
 	for _, component := range append([]string{configuration}, components...) {
-		var p part
+		var p componentDump
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestBytes(t *testing.T) {
 
 func TestMergeWrong(t *testing.T) {
 	none := `{}`
-	without := func(d dump) dump { d.parts["kube-apiserver"] = part{Plugins: "no list"}; return d }
+	without := func(d dump) dump { d.parts["kube-apiserver"] = componentDump{Plugins: "no list"}; return d }
 	for name, test := range map[string]struct {
 		want  string
 		dumps []dump

@@ -38,11 +38,11 @@ const configuration = "KubeletConfiguration"
 type dump struct {
 	release string
 	minor   kubeflags.Minor
-	parts   map[string]part
+	parts   map[string]componentDump
 }
 
-// part is the program's output for one argument.
-type part struct {
+// componentDump is the program's output for one argument.
+type componentDump struct {
 	Flags   map[string]flagOf `json:"flags"`
 	Gates   map[string]gateOf `json:"gates"`
 	Fields  map[string]string `json:"fields"`
@@ -63,7 +63,7 @@ type gateOf struct {
 // readRelease returns the data of a release. It compiles the program unless the result is cached: the folder has the
 // name of the release and a checksum of the program.
 func readRelease(cache, release string) (dump, error) {
-	d := dump{release: release, parts: map[string]part{}}
+	d := dump{release: release, parts: map[string]componentDump{}}
 	if _, err := fmt.Sscanf(release, "v1.%d.", &d.minor); err != nil {
 		return d, fmt.Errorf("%q is not a release such as v1.34.4", release)
 	}
@@ -78,7 +78,7 @@ func readRelease(cache, release string) (dump, error) {
 		if err != nil {
 			return d, err
 		}
-		var p part
+		var p componentDump
 		if err := json.Unmarshal(data, &p); err != nil {
 			return d, fmt.Errorf("reading what %s printed: %w", name, err)
 		}

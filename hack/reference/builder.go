@@ -19,16 +19,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// object is a JSON Schema or a part of one. The dialect is draft 7, which YAML language servers support best.
-type object = map[string]any
+// jsonSchema is a JSON Schema or a part of one. The dialect is draft 7, which YAML language servers support best.
+type jsonSchema = map[string]any
 
 // declared is a type with an additional schema, because it decodes itself or limits its values.
 type declared interface{ JSONSchema() string }
 
-// problem keeps the first error, which the top level of a schema returns.
-type problem struct{ err error }
+// firstError keeps the first error, which the top level of a schema returns.
+type firstError struct{ err error }
 
-func (p *problem) fail(format string, arguments ...any) {
+func (p *firstError) fail(format string, arguments ...any) {
 	if p.err == nil {
 		p.err = fmt.Errorf(format, arguments...)
 	}
@@ -36,23 +36,23 @@ func (p *problem) fail(format string, arguments ...any) {
 
 // builder collects the definitions of a schema.
 type builder struct {
-	problem
-	definitions object
+	firstError
+	definitions jsonSchema
 	// special has the schemas of types that need more than reflection.
-	special  map[reflect.Type]object
+	special  map[reflect.Type]jsonSchema
 	packages map[string]*packageComments
 }
 
 func newBuilder() *builder {
-	return &builder{definitions: object{}, special: map[reflect.Type]object{}, packages: map[string]*packageComments{}}
+	return &builder{definitions: jsonSchema{}, special: map[reflect.Type]jsonSchema{}, packages: map[string]*packageComments{}}
 }
 
 const definitions = "#/definitions/"
 
-func reference(name string) object { return object{"$ref": definitions + name} }
+func reference(name string) jsonSchema { return jsonSchema{"$ref": definitions + name} }
 
 // share defines a schema and returns its reference. Equal schemas with the same prefix share a definition.
-func (b *builder) share(prefix, name string, schema object) object {
+func (b *builder) share(prefix, name string, schema jsonSchema) jsonSchema {
 	for _, known := range slices.Sorted(maps.Keys(b.definitions)) {
 		if strings.HasPrefix(known, prefix) && reflect.DeepEqual(b.definitions[known], schema) {
 			return reference(known)
@@ -63,16 +63,16 @@ func (b *builder) share(prefix, name string, schema object) object {
 }
 
 // used returns the definitions that the schema needs, directly or indirectly.
-func (b *builder) used(schema object) object {
-	used := object{}
+func (b *builder) used(schema jsonSchema) jsonSchema {
+	used := jsonSchema{}
 	var visit func(value any)
 	visit = func(value any) {
 		switch value := value.(type) {
-		case object:
+		case jsonSchema:
 			for _, member := range value {
 				visit(member)
 			}
-		case []object:
+		case []jsonSchema:
 			for _, item := range value {
 				visit(item)
 			}
@@ -98,14 +98,14 @@ var jsonTypes = map[reflect.Kind]string{
 }
 
 // document returns the schema of a Go type that pkg/source decodes. fallback, if valid, is its default value.
-func (b *builder) document(t reflect.Type, fallback reflect.Value) object {
+func (b *builder) document(t reflect.Type, fallback reflect.Value) jsonSchema {
 	if known := b.special[t]; known != nil {
 		return maps.Clone(known)
 	}
 	if t == reflect.TypeFor[source.Node]() {
-		return object{"not": object{"type": "null"}}
+		return jsonSchema{"not": jsonSchema{"type": "null"}}
 	}
-	schema := object{}
+	schema := jsonSchema{}
 	if !reflect.PointerTo(t).Implements(reflect.TypeFor[source.Decoder]()) {
 		schema = b.plain(t, fallback)
 	}
@@ -119,7 +119,7 @@ func (b *builder) document(t reflect.Type, fallback reflect.Value) object {
 	return schema
 }
 
-func (b *builder) plain(t reflect.Type, fallback reflect.Value) object {
+func (b *builder) plain(t reflect.Type, fallback reflect.Value) jsonSchema {
 	switch t.Kind() {
 	case reflect.Pointer:
 		if fallback.IsValid() {
@@ -129,11 +129,11 @@ func (b *builder) plain(t reflect.Type, fallback reflect.Value) object {
 	case reflect.Struct:
 		return b.fields(t, fallback)
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": b.document(t.Elem(), reflect.Value{})}
+		return jsonSchema{"type": "object", "additionalProperties": b.document(t.Elem(), reflect.Value{})}
 	case reflect.Slice:
-		return object{"type": "array", "items": b.document(t.Elem(), reflect.Value{})}
+		return jsonSchema{"type": "array", "items": b.document(t.Elem(), reflect.Value{})}
 	}
-	schema := object{"type": jsonTypes[t.Kind()]}
+	schema := jsonSchema{"type": jsonTypes[t.Kind()]}
 	if schema["type"] == "" {
 		b.fail("%s is not supported in documents", t)
 	}
@@ -144,8 +144,8 @@ func (b *builder) plain(t reflect.Type, fallback reflect.Value) object {
 }
 
 // fields returns the schema of a struct. Fields without omitempty are required.
-func (b *builder) fields(t reflect.Type, fallback reflect.Value) object {
-	properties, required := object{}, []string{}
+func (b *builder) fields(t reflect.Type, fallback reflect.Value) jsonSchema {
+	properties, required := jsonSchema{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" || name == "-" {
@@ -166,8 +166,8 @@ func (b *builder) fields(t reflect.Type, fallback reflect.Value) object {
 }
 
 // closed returns the schema of a mapping with the given fields only.
-func closed(properties object, required []string) object {
-	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
+func closed(properties jsonSchema, required []string) jsonSchema {
+	schema := jsonSchema{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {
 		schema["required"] = required
 	}
@@ -183,7 +183,7 @@ func owner(t reflect.Type, index []int) reflect.Type {
 }
 
 // bound adds the limits in a field's tags, in the format of pkg/source.
-func (b *builder) bound(schema object, field reflect.StructField) {
+func (b *builder) bound(schema jsonSchema, field reflect.StructField) {
 	limits, err := source.LimitsOf(field.Tag)
 	if err != nil {
 		b.fail("%s: %w", field.Name, err)
@@ -215,12 +215,12 @@ var written = map[reflect.Type][]string{
 
 // shape returns the schema of a type in Kubernetes' encoding. Every value may be an expression. No field is
 // required, because edits are merged into existing objects.
-func (b *builder) shape(t reflect.Type) object {
+func (b *builder) shape(t reflect.Type) jsonSchema {
 	if types := written[t]; types != nil {
 		return orExpression(types...)
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return object{} // the type has an unknown encoding
+		return jsonSchema{} // the type has an unknown encoding
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -229,7 +229,7 @@ func (b *builder) shape(t reflect.Type) object {
 		return b.shapeOfString(t)
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return object{"type": "string"}
+			return jsonSchema{"type": "string"}
 		}
 		return withMember(orExpression("array"), "items", b.shape(t.Elem()))
 	case reflect.Map:
@@ -244,33 +244,33 @@ func (b *builder) shape(t reflect.Type) object {
 }
 
 // withMember returns a copy of a schema with one more member.
-func withMember(schema object, member string, value any) object {
+func withMember(schema jsonSchema, member string, value any) jsonSchema {
 	schema = maps.Clone(schema)
 	schema[member] = value
 	return schema
 }
 
 // orExpression allows the types, and a string that is one expression. The pattern applies to strings only.
-func orExpression(types ...string) object {
+func orExpression(types ...string) jsonSchema {
 	if slices.Contains(types, "string") {
-		return object{"type": types}
+		return jsonSchema{"type": types}
 	}
-	return object{"type": append(types, "string"), "pattern": whole}
+	return jsonSchema{"type": append(types, "string"), "pattern": whole}
 }
 
-func (b *builder) shapeOfString(t reflect.Type) object {
+func (b *builder) shapeOfString(t reflect.Type) jsonSchema {
 	if t.PkgPath() == "" {
-		return object{"type": "string"}
+		return jsonSchema{"type": "string"}
 	}
 	values := b.enum(t)
 	if values == nil {
-		return object{"type": "string"}
+		return jsonSchema{"type": "string"}
 	}
-	return object{"anyOf": []object{{"enum": values}, {"type": "string", "pattern": whole}}}
+	return jsonSchema{"anyOf": []jsonSchema{{"enum": values}, {"type": "string", "pattern": whole}}}
 }
 
 // shapeOfStruct returns a reference to the type's definition, which it creates on first use.
-func (b *builder) shapeOfStruct(t reflect.Type) object {
+func (b *builder) shapeOfStruct(t reflect.Type) jsonSchema {
 	name := strings.ReplaceAll(t.PkgPath(), "/", ".") + "." + t.Name()
 	if _, ok := b.definitions[name]; ok {
 		return reference(name)
@@ -284,8 +284,8 @@ func (b *builder) shapeOfStruct(t reflect.Type) object {
 	return reference(name)
 }
 
-func (b *builder) shapeFields(t reflect.Type) object {
-	properties := object{}
+func (b *builder) shapeFields(t reflect.Type) jsonSchema {
+	properties := jsonSchema{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

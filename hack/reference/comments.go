@@ -134,7 +134,7 @@ func describe(text string) string {
 }
 
 // described adds the first paragraph of a comment as description, unless the schema has one.
-func described(schema object, comment string) object {
+func described(schema jsonSchema, comment string) jsonSchema {
 	text := describe(comment)
 	if _, ok := schema["description"]; ok || text == "" {
 		return schema

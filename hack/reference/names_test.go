@@ -15,19 +15,19 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolve := func(t *testing.T, field any) object {
+	resolve := func(t *testing.T, field any) jsonSchema {
 		t.Helper()
-		name, _ := field.(object)["$ref"].(string)
-		found, ok := schema["definitions"].(object)[strings.TrimPrefix(name, definitions)].(object)
+		name, _ := field.(jsonSchema)["$ref"].(string)
+		found, ok := schema["definitions"].(jsonSchema)[strings.TrimPrefix(name, definitions)].(jsonSchema)
 		if !ok {
 			t.Fatalf("there is no definition %q", name)
 		}
 		return found
 	}
-	properties := func(from any) object { return from.(object)["properties"].(object) }
-	set := properties(schema["definitions"].(object)["set"])
-	operationOf := func(t *testing.T, target, operation string) object {
-		rule := resolve(t, set[target].(object)["items"])
+	properties := func(from any) jsonSchema { return from.(jsonSchema)["properties"].(jsonSchema) }
+	set := properties(schema["definitions"].(jsonSchema)["set"])
+	operationOf := func(t *testing.T, target, operation string) jsonSchema {
+		rule := resolve(t, set[target].(jsonSchema)["items"])
 		return properties(resolve(t, properties(rule)[operation]))
 	}
 	for _, c := range []struct{ target, operation, name, says string }{
@@ -41,7 +41,7 @@ func TestNames(t *testing.T) {
 			if c.operation == "flags" {
 				names = properties(names["set"])
 			}
-			offered, ok := names[c.name].(object)
+			offered, ok := names[c.name].(jsonSchema)
 			if !ok || !strings.Contains(offered["description"].(string), c.says) {
 				t.Errorf("%s is offered as %v, want a description with %s", c.name, names[c.name], c.says)
 			}

@@ -30,7 +30,7 @@ var root = filepath.Join("..", "..")
 var profiles = sync.OnceValues(providerProfile)
 
 // compiled is a schema as a validator reads it.
-func compiled(t *testing.T, build func() (object, error)) *jsonschema.Schema {
+func compiled(t *testing.T, build func() (jsonSchema, error)) *jsonschema.Schema {
 	t.Helper()
 	schema, err := build()
 	if err != nil {
@@ -230,7 +230,7 @@ func TestConfiguration(t *testing.T) {
 	})
 }
 
-func configuration(t *testing.T, kind string, build func() (object, error), sample string, mistakes map[string]string) {
+func configuration(t *testing.T, kind string, build func() (jsonSchema, error), sample string, mistakes map[string]string) {
 	t.Helper()
 	validator := compiled(t, build)
 	document := documents(t, filepath.Join(root, "pkg", "apis", "config", "v1alpha1", "testdata", sample))[0]

@@ -24,7 +24,7 @@ import (
 )
 
 // schemas builds the JSON Schemas of docs/schema, by the names of their files.
-var schemas = map[string]func() (object, error){
+var schemas = map[string]func() (jsonSchema, error){
 	"providerprofile.json":                  providerProfile,
 	"controllerconfiguration.json":          controllerConfiguration,
 	"networkproviderconfiguration.json":     networkProviderConfiguration,
@@ -36,7 +36,7 @@ var schemas = map[string]func() (object, error){
 }
 
 // encode returns a schema as JSON. Its members are sorted, so that the output is reproducible.
-func encode(schema object, err error) ([]byte, error) {
+func encode(schema jsonSchema, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ var (
 )
 
 // configured returns the schema of a configuration with its defaults.
-func configured(defaults interface{ Default() }) func() (object, error) {
-	return func() (object, error) {
+func configured(defaults interface{ Default() }) func() (jsonSchema, error) {
+	return func() (jsonSchema, error) {
 		defaults.Default()
 		value := reflect.ValueOf(defaults).Elem()
 		return newBuilder().top(value.Type(), value, configv1alpha1.GroupVersion.String())
@@ -70,17 +70,16 @@ func configured(defaults interface{ Default() }) func() (object, error) {
 }
 
 // profile returns the schema of a kind of documents without defaults.
-func profile[T any](b *builder) (object, error) {
+func profile[T any](b *builder) (jsonSchema, error) {
 	return b.top(reflect.TypeFor[T](), reflect.Value{}, v1alpha1.GroupVersion.String())
 }
 
 // top returns the schema of a document with its head. The kind is the name of the type.
-func (b *builder) top(t reflect.Type, defaults reflect.Value, apiVersion string) (object, error) {
+func (b *builder) top(t reflect.Type, defaults reflect.Value, apiVersion string) (jsonSchema, error) {
 	schema := described(b.document(t, defaults), b.comment(t))
-	schema["$schema"], schema["title"] = dialect, t.Name()
-	schema["$comment"] = generated
+	schema["$schema"], schema["title"], schema["$comment"] = dialect, t.Name(), generated
 	for name, value := range map[string]string{"apiVersion": apiVersion, "kind": t.Name()} {
-		field := properties(schema)[name].(object)
+		field := properties(schema)[name].(jsonSchema)
 		delete(field, "default")
 		delete(field, "description")
 		field["const"] = value
@@ -92,32 +91,32 @@ func (b *builder) top(t reflect.Type, defaults reflect.Value, apiVersion string)
 }
 
 // properties returns the fields of a schema.
-func properties(of any) object { return of.(object)["properties"].(object) }
+func properties(of any) jsonSchema { return of.(jsonSchema)["properties"].(jsonSchema) }
 
 // providerProfile returns the schema of ProviderProfiles, with the operations of the registry.
-func providerProfile() (object, error) {
+func providerProfile() (jsonSchema, error) {
 	b := newBuilder()
 	b.special[reflect.TypeFor[v1alpha1.Set]()] = reference("set")
 	for _, d := range operation.All() {
 		b.definitions["operation."+d.Name] = b.argumentType(d.Type())
 	}
-	targets := object{}
+	targets := jsonSchema{}
 	for _, name := range target.Names() {
 		on, _ := target.Lookup(name)
-		targets[name] = object{"type": "array", "items": b.rule(on), "description": on.Summary}
+		targets[name] = jsonSchema{"type": "array", "items": b.rule(on), "description": on.Summary}
 	}
-	targets[v1alpha1.ObjectsField] = object{"type": "array", "items": b.objects(), "description": "rules for other objects than those of the contract"}
+	targets[v1alpha1.ObjectsField] = jsonSchema{"type": "array", "items": b.objects(), "description": "rules for other objects than those of the contract"}
 	b.definitions["set"] = closed(targets, nil)
 	return profile[v1alpha1.ProviderProfile](b)
 }
 
 // objects returns the schema of an entry for other objects, with the rules that its kind allows.
-func (b *builder) objects() object {
+func (b *builder) objects() jsonSchema {
 	schema := b.document(reflect.TypeFor[v1alpha1.Objects](), reflect.Value{})
-	properties(schema)["rules"] = object{"type": "array", "minItems": 1, "description": "the rules, as below a target"}
+	properties(schema)["rules"] = jsonSchema{"type": "array", "minItems": 1, "description": "the rules, as below a target"}
 	schema["required"] = append(schema["required"].([]string), "rules")
-	of := func(on *target.Target) object {
-		return object{"properties": object{"rules": object{"items": b.rule(on)}}}
+	of := func(on *target.Target) jsonSchema {
+		return jsonSchema{"properties": jsonSchema{"rules": jsonSchema{"items": b.rule(on)}}}
 	}
 	rules := of(target.Other(target.Form{Kind: "object"}))
 	for _, on := range slices.Backward(target.Others()) {
@@ -125,21 +124,21 @@ func (b *builder) objects() object {
 		if group := on.Forms[0].Group; group != "" {
 			version = "^" + regexp.QuoteMeta(group) + "/"
 		}
-		is := object{"properties": object{"apiVersion": object{"pattern": version}, "kind": object{"const": on.Forms[0].Kind}}}
-		rules = object{"if": is, "then": of(on), "else": rules}
+		is := jsonSchema{"properties": jsonSchema{"apiVersion": jsonSchema{"pattern": version}, "kind": jsonSchema{"const": on.Forms[0].Kind}}}
+		rules = jsonSchema{"if": is, "then": of(on), "else": rules}
 	}
-	schema["allOf"] = []object{rules}
+	schema["allOf"] = []jsonSchema{rules}
 	return schema
 }
 
 // rule returns a reference to the definition of a rule with the target's operations. Targets with the same
 // operations share it.
-func (b *builder) rule(on *target.Target) object {
+func (b *builder) rule(on *target.Target) jsonSchema {
 	fields := b.ruleFields(on)
-	var one []object
+	var one []jsonSchema
 	for _, d := range operation.All() {
 		if d.On(on) {
-			one = append(one, object{"required": []string{d.Name}})
+			one = append(one, jsonSchema{"required": []string{d.Name}})
 			fields[d.Name] = withMember(b.withNames(d.Name, on.Component), "description", d.Summary)
 		}
 	}
@@ -147,13 +146,13 @@ func (b *builder) rule(on *target.Target) object {
 }
 
 // ruleFields returns the schemas of a rule's fields except its operation, from the type and its comments.
-func (b *builder) ruleFields(on *target.Target) object {
+func (b *builder) ruleFields(on *target.Target) jsonSchema {
 	t := reflect.TypeFor[v1alpha1.Rule]()
-	declared, fields := properties(b.document(t, reflect.Value{})), object{}
+	declared, fields := properties(b.document(t, reflect.Value{})), jsonSchema{}
 	for _, name := range v1alpha1.RuleFields {
 		inGo := strings.ToUpper(name[:1]) + name[1:]
-		field, ok := declared[name].(object)
-		if fields[name] = described(field, withoutSubject(b.comment(t, inGo), inGo)); !ok || fields[name].(object)["description"] == nil {
+		field, ok := declared[name].(jsonSchema)
+		if fields[name] = described(field, withoutSubject(b.comment(t, inGo), inGo)); !ok || fields[name].(jsonSchema)["description"] == nil {
 			b.fail("the field %s of rules needs a schema and a comment", name)
 		}
 	}
@@ -164,7 +163,7 @@ func (b *builder) ruleFields(on *target.Target) object {
 }
 
 // argument returns the schema of an operation's argument.
-func (b *builder) argument(a operation.Argument) object {
+func (b *builder) argument(a operation.Argument) jsonSchema {
 	schema := b.argumentType(a.Type)
 	if a.Summary == "" {
 		return schema
@@ -172,28 +171,28 @@ func (b *builder) argument(a operation.Argument) object {
 	return withMember(schema, "description", a.Summary)
 }
 
-func (b *builder) argumentType(t operation.Type) object {
+func (b *builder) argumentType(t operation.Type) jsonSchema {
 	schema := b.form(t)
 	if !t.Null || t.Form == operation.Tree {
 		return schema
 	}
-	return anyOf(object{"type": []string{"null"}}, schema)
+	return anyOf(jsonSchema{"type": []string{"null"}}, schema)
 }
 
 // anyOf combines schemas. If they differ only in type, it returns one schema with several types, which editors
 // explain better.
-func anyOf(possible ...object) object {
-	merged, types := object{}, []string{}
+func anyOf(possible ...jsonSchema) jsonSchema {
+	merged, types := jsonSchema{}, []string{}
 	for _, schema := range possible {
 		for key, value := range schema {
 			if _, twice := merged[key]; twice && key != "type" {
-				return object{"anyOf": possible}
+				return jsonSchema{"anyOf": possible}
 			}
 			merged[key] = value
 		}
 		of := typesOf(schema)
 		if of == nil || slices.ContainsFunc(of, func(one string) bool { return slices.Contains(types, one) }) {
-			return object{"anyOf": possible}
+			return jsonSchema{"anyOf": possible}
 		}
 		types = append(types, of...)
 	}
@@ -201,7 +200,7 @@ func anyOf(possible ...object) object {
 	return merged
 }
 
-func typesOf(schema object) []string {
+func typesOf(schema jsonSchema) []string {
 	switch of := schema["type"].(type) {
 	case string:
 		return []string{of}
@@ -212,27 +211,27 @@ func typesOf(schema object) []string {
 	}
 }
 
-func (b *builder) form(t operation.Type) object {
+func (b *builder) form(t operation.Type) jsonSchema {
 	switch t.Form {
 	case operation.Scalar:
-		return object{"type": []string{"string", "number", "boolean"}}
+		return jsonSchema{"type": []string{"string", "number", "boolean"}}
 	case operation.String:
 		if t.Values == nil {
-			return object{"type": "string"}
+			return jsonSchema{"type": "string"}
 		}
-		return object{"anyOf": []object{{"enum": t.Values}, {"type": "string", "pattern": interpolation}}}
+		return jsonSchema{"anyOf": []jsonSchema{{"enum": t.Values}, {"type": "string", "pattern": interpolation}}}
 	case operation.Boolean:
-		return object{
+		return jsonSchema{
 			"type": []string{"boolean", "string"}, "pattern": "^(true|false)$|" + interpolation,
 			"patternErrorMessage": "It must be true or false, or be computed by ${ CEL }.",
 		}
 	case operation.Octal:
-		return object{
+		return jsonSchema{
 			"type": []string{"integer", "string"}, "pattern": "^0?[0-7]{1,4}$|" + interpolation,
 			"patternErrorMessage": "It must be octal digits, such as 0755.",
 		}
 	case operation.Tree:
-		return object{}
+		return jsonSchema{}
 	case operation.List:
 		return b.entries(t, "array", "items")
 	case operation.Mapping:
@@ -242,7 +241,7 @@ func (b *builder) form(t operation.Type) object {
 	case operation.Shape:
 		return b.partOfShape(t)
 	case operation.Either:
-		var possible []object
+		var possible []jsonSchema
 		for _, one := range t.Types {
 			possible = append(possible, b.argumentType(one))
 		}
@@ -253,16 +252,16 @@ func (b *builder) form(t operation.Type) object {
 }
 
 // entries returns the schema of a list or mapping. A computed one may be an expression.
-func (b *builder) entries(t operation.Type, kind, member string) object {
-	schema := object{"type": kind}
+func (b *builder) entries(t operation.Type, kind, member string) jsonSchema {
+	schema := jsonSchema{"type": kind}
 	if t.Computed {
 		schema = orExpression(kind)
 	}
 	schema[member] = b.argumentType(*t.Items)
 	if t.Names != nil {
-		names := object{"pattern": t.Names.String() + "|" + interpolation, "patternErrorMessage": "This name is not allowed here."}
+		names := jsonSchema{"pattern": t.Names.String() + "|" + interpolation, "patternErrorMessage": "This name is not allowed here."}
 		if t.Without != nil {
-			names["not"] = object{"enum": t.Without}
+			names["not"] = jsonSchema{"enum": t.Without}
 		}
 		schema["propertyNames"] = names
 	}
@@ -274,8 +273,8 @@ func (b *builder) entries(t operation.Type, kind, member string) object {
 const interpolation = `\$\{`
 
 // members returns the schema of a mapping with the given arguments.
-func (b *builder) members(arguments []operation.Argument) object {
-	properties, required := object{}, []string{}
+func (b *builder) members(arguments []operation.Argument) jsonSchema {
+	properties, required := jsonSchema{}, []string{}
 	for _, a := range arguments {
 		properties[a.Name] = b.argument(a)
 		if a.Required {
@@ -287,7 +286,7 @@ func (b *builder) members(arguments []operation.Argument) object {
 
 // partOfShape returns the schema of a Kubernetes type, restricted to the allowed members and extended by those
 // of Graft.
-func (b *builder) partOfShape(t operation.Type) object {
+func (b *builder) partOfShape(t operation.Type) jsonSchema {
 	properties := b.shapeFields(t.Of)
 	for _, name := range t.Values {
 		if properties[name] == nil {
@@ -306,15 +305,15 @@ func (b *builder) partOfShape(t operation.Type) object {
 // withNames returns a reference to an operation's definition. For flags and feature gates of a component of Kubernetes,
 // the definition offers their names to editors, each with its versions. Other names stay valid: lint knows the
 // versions that a profile is for. Components with the same names share a definition.
-func (b *builder) withNames(operation, component string) object {
+func (b *builder) withNames(operation, component string) jsonSchema {
 	name := "operation." + operation
 	if !slices.Contains(kubeflags.Components(), component) {
 		return reference(name)
 	}
-	general := b.definitions[name].(object)
+	general := b.definitions[name].(jsonSchema)
 	switch operation {
 	case "flags":
-		set := properties(general)["set"].(object)
+		set := properties(general)["set"].(jsonSchema)
 		offered := b.offered("flag", set["additionalProperties"], component, kubeflags.Flags, func(name string) string {
 			history, _ := kubeflags.Flag(component, name)
 			return history.Span.String()
@@ -337,12 +336,12 @@ func (b *builder) withNames(operation, component string) object {
 func (b *builder) offered(
 	value string, schema any, component string,
 	names func(string, kubeflags.Minor) []string, describe func(string) string,
-) object {
-	b.definitions[value] = schema.(object)
-	properties := object{}
+) jsonSchema {
+	b.definitions[value] = schema.(jsonSchema)
+	properties := jsonSchema{}
 	for _, version := range kubeflags.Versions() {
 		for _, name := range names(component, version) {
-			properties[name] = object{"$ref": definitions + value, "description": describe(name)}
+			properties[name] = jsonSchema{"$ref": definitions + value, "description": describe(name)}
 		}
 	}
 	return properties
@@ -350,21 +349,23 @@ func (b *builder) offered(
 
 // networkProfile returns the schema of NetworkProfiles. Device settings have the fields of a device's
 // configuration.
-func networkProfile() (object, error) {
+func networkProfile() (jsonSchema, error) {
 	b := newBuilder()
 	b.special[reflect.TypeFor[v1alpha1.NetworkConfig]()] = b.shape(reflect.TypeFor[device.Config]())
 	return profile[v1alpha1.NetworkProfile](b)
 }
 
 // interpreterProfile returns the schema of InterpreterProfiles.
-func interpreterProfile() (object, error) { return profile[v1alpha1.InterpreterProfile](newBuilder()) }
+func interpreterProfile() (jsonSchema, error) {
+	return profile[v1alpha1.InterpreterProfile](newBuilder())
+}
 
 // providerProfileTest returns the schema of the test tables of graft test.
-func providerProfileTest() (object, error) {
+func providerProfileTest() (jsonSchema, error) {
 	b := newBuilder()
-	b.special[reflect.TypeFor[source.Node]()] = object{} // null expects that the value is missing
-	b.special[reflect.TypeFor[map[string]map[string]source.Node]()] = object{"type": "object", "additionalProperties": object{"type": []string{"object", "null"}}}
-	several := object{"type": []string{"string", "array"}, "items": object{"type": "string"}}
+	b.special[reflect.TypeFor[source.Node]()] = jsonSchema{} // null expects that the value is missing
+	b.special[reflect.TypeFor[map[string]map[string]source.Node]()] = jsonSchema{"type": "object", "additionalProperties": jsonSchema{"type": []string{"object", "null"}}}
+	several := jsonSchema{"type": []string{"string", "array"}, "items": jsonSchema{"type": "string"}}
 	b.special[reflect.TypeFor[v1alpha1.TestVersions]()] = several
 	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = several
 	b.special[reflect.TypeFor[v1alpha1.TestText]()] = withMember(
@@ -372,33 +373,33 @@ func providerProfileTest() (object, error) {
 	b.special[reflect.TypeFor[map[string]v1alpha1.TestExpectation]()] = reference("expectations")
 
 	expected := b.plain(reflect.TypeFor[v1alpha1.TestExpected](), reflect.Value{})
-	b.definitions["expectation"] = object{"anyOf": []object{{"enum": v1alpha1.TestStates}, expected}}
+	b.definitions["expectation"] = jsonSchema{"anyOf": []jsonSchema{{"enum": v1alpha1.TestStates}, expected}}
 	b.definitions["expectations"] = expectations()
 	b.definitions["setting"] = orNull(b.plain(reflect.TypeFor[v1alpha1.TestSetting](), reflect.Value{}))
 	b.special[reflect.TypeFor[v1alpha1.TestSetting]()] = reference("setting")
 	schema, err := profile[v1alpha1.ProviderProfileTest](b)
 	if err == nil {
-		items := orNull(properties(schema)["cases"].(object)["items"].(object))
-		items["anyOf"] = []object{{"required": []string{"expect"}}, {"required": []string{"golden"}}}
+		items := orNull(properties(schema)["cases"].(jsonSchema)["items"].(jsonSchema))
+		items["anyOf"] = []jsonSchema{{"required": []string{"expect"}}, {"required": []string{"golden"}}}
 	}
 	return schema, err
 }
 
 // expectations returns the schema of expectations: by target, by kind and name, and for all other objects.
-func expectations() object {
-	of := object{v1alpha1.TestOthers: withMember(reference("expectation"), "description", "all objects that no other entry is for")}
+func expectations() jsonSchema {
+	of := jsonSchema{v1alpha1.TestOthers: withMember(reference("expectation"), "description", "all objects that no other entry is for")}
 	for _, name := range target.Names() {
 		on, _ := target.Lookup(name)
 		of[name] = withMember(reference("expectation"), "description", on.Summary)
 	}
-	return withMember(closed(of, nil), "patternProperties", object{"^[^/]+/[^/]+$": reference("expectation")})
+	return withMember(closed(of, nil), "patternProperties", jsonSchema{"^[^/]+/[^/]+$": reference("expectation")})
 }
 
 // orNull allows null for each field of a setting, which resets it.
-func orNull(of object) object {
+func orNull(of jsonSchema) jsonSchema {
 	kept := []string{"name", "description", "for", "expect", "golden", "profiles"}
 	for name, field := range properties(of) {
-		schema := field.(object)
+		schema := field.(jsonSchema)
 		if kind, ok := schema["type"].(string); ok && !slices.Contains(kept, name) {
 			schema["type"] = []string{kind, "null"}
 		}
@@ -407,11 +408,11 @@ func orNull(of object) object {
 }
 
 // interpreterProfileTest returns the schema of test tables for interpreter profiles.
-func interpreterProfileTest() (object, error) {
+func interpreterProfileTest() (jsonSchema, error) {
 	b := newBuilder()
-	b.special[reflect.TypeFor[source.Node]()] = object{} // null expects that the value is missing
-	word := object{"enum": interpreter.Operations()}
-	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = object{"anyOf": []object{word, {"type": "array", "items": word}}}
+	b.special[reflect.TypeFor[source.Node]()] = jsonSchema{} // null expects that the value is missing
+	word := jsonSchema{"enum": interpreter.Operations()}
+	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = jsonSchema{"anyOf": []jsonSchema{word, {"type": "array", "items": word}}}
 	failure, want := reflect.TypeFor[v1alpha1.InterpreterTestFailure](), reflect.TypeFor[v1alpha1.InterpreterTestWant]()
 	b.special[failure] = b.fields(failure, reflect.Value{})
 	b.definitions["want"] = described(b.plain(want, reflect.Value{}), b.comment(want))
@@ -420,13 +421,13 @@ func interpreterProfileTest() (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	subject := object{"type": []string{"object", "string"}} // an object or its name
-	properties(schema)["objects"].(object)["additionalProperties"] = subject
-	items := properties(schema)["cases"].(object)["items"].(object)
+	subject := jsonSchema{"type": []string{"object", "string"}} // an object or its name
+	properties(schema)["objects"].(jsonSchema)["additionalProperties"] = subject
+	items := properties(schema)["cases"].(jsonSchema)["items"].(jsonSchema)
 	for _, name := range []string{"object", "observed"} {
 		of := properties(items)
-		of[name] = described(subject, of[name].(object)["description"].(string))
+		of[name] = described(subject, of[name].(jsonSchema)["description"].(string))
 	}
-	items["anyOf"] = []object{{"required": []string{"want"}}, {"required": []string{"golden"}}}
+	items["anyOf"] = []jsonSchema{{"required": []string{"want"}}, {"required": []string{"golden"}}}
 	return schema, nil
 }

@@ -18,21 +18,21 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
-// plane is a control plane to deploy, with its namespace and Cluster.
-type plane struct {
+// controlPlane is a control plane to deploy, with its namespace and Cluster.
+type controlPlane struct {
 	snapshot           *snapshot.Snapshot
 	namespace, cluster *unstructured.Unstructured
 	objects            []*unstructured.Unstructured
 }
 
 // generate returns the stored sample with another provider, which needs no compiled Gardener components.
-func generate(provider string) (plane, error) {
+func generate(provider string) (controlPlane, error) {
 	planes := static.Planes()
 	sample := planes[slices.IndexFunc(planes, func(p static.Plane) bool { return p.Name == storedPlane })]
 	convert := func(object []byte) json.RawMessage {
 		return bytes.ReplaceAll(object, []byte(`"`+storedProvider+`"`), []byte(`"`+provider+`"`))
 	}
-	var p plane
+	var p controlPlane
 	var problems [3]error
 	p.cluster, problems[0] = decode(convert(sample.Source))
 	p.namespace = newObject("v1", "Namespace", "", p.cluster.GetName())
@@ -56,7 +56,7 @@ func generate(provider string) (plane, error) {
 const storedPlane, storedProvider = "today-1.34", "openstack"
 
 // copies returns copies of the objects, which a client may change.
-func (p plane) copies() []*unstructured.Unstructured {
+func (p controlPlane) copies() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, object := range p.objects {
 		all = append(all, object.DeepCopy())
@@ -66,7 +66,7 @@ func (p plane) copies() []*unstructured.Unstructured {
 
 // needed returns the objects that the control plane needs: the namespaces, the Cluster, the shoot's Infrastructure, the
 // BackupBucket of its etcd, and the Secrets and ConfigMaps that the profiles look up, with the values sample-<key>.
-func (p plane) needed(documents []*profile.Document) ([]*unstructured.Unstructured, error) {
+func (p controlPlane) needed(documents []*profile.Document) ([]*unstructured.Unstructured, error) {
 	program, err := compiler.Compile(documents, compiler.Options{})
 	if err != nil {
 		return nil, err

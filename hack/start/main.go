@@ -48,7 +48,7 @@ type shown struct {
 	profiles []string
 	auditLog string
 
-	plane     plane
+	plane     controlPlane
 	landscape *landscape.Landscape
 	extension *env.Process
 }

@@ -34,7 +34,7 @@ func Generate(ctx context.Context, options snapshot.Options) (*Deployment, error
 	if err != nil {
 		return nil, err
 	}
-	generated, err := snapshot.Program{Path: program}.Generate(ctx, options)
+	generated, err := snapshot.Command{Path: program}.Generate(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("generating a control plane: %w", err)
 	}

@@ -29,7 +29,7 @@ type questioner interface {
 
 // TestCases checks that the questions of the cases have the same answers in Lua.
 func TestCases(t *testing.T) {
-	found, err := golden.Find([]golden.Kind{cases.New()}, "../../example/interpreter",
+	found, err := golden.Find([]golden.Tester{cases.New()}, "../../example/interpreter",
 		"../../pkg/workbench/golden/interpreter/testdata/passing")
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 func TestTests(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	folder := filepath.Join("example", "profiles")
-	tests, err := golden.Find([]golden.Kind{controlplane.New(gardener.Generator{})}, folder)
+	tests, err := golden.Find([]golden.Tester{controlplane.New(gardener.Generator{})}, folder)
 	if err != nil {
 		t.Fatal(err)
 	}

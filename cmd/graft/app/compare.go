@@ -78,7 +78,7 @@ func (o *compareOptions) run(ctx context.Context, s *Streams, oldName, newName s
 		return fmt.Errorf("reading NEW: %w", err)
 	}
 	options := compare.Options{
-		Old: compare.Program{Program: before.Program}, New: compare.Program{Program: after.Program}, OldName: oldName, NewName: newName,
+		Old: compare.CompiledSide{Program: before.Program}, New: compare.CompiledSide{Program: after.Program}, OldName: oldName, NewName: newName,
 		OldFiles: before.files(), NewFiles: after.files(),
 	}
 	if options.Snapshots, err = o.read(ctx, s, before, after); err != nil {
@@ -136,7 +136,7 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 	if err != nil {
 		return nil, err
 	}
-	snapshots, err := m.Snapshots(ctx, snapshot.Program{})
+	snapshots, err := m.Snapshots(ctx, snapshot.Command{})
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 		if o.output == "json" {
 			err = render.WriteJSON(s.Out, object)
 		} else {
-			err = object.Write(s.Out, explain.Style(s.style()))
+			err = object.Write(s.Out, explain.TextStyle(s.style()))
 		}
 		if err != nil {
 			return err

@@ -123,7 +123,7 @@ func (o *diffOptions) runLive(ctx context.Context, s *Streams, manifests []strin
 		return err
 	}
 	options := compare.Options{
-		New: compare.Program{Program: profiles.Program}, NewName: strings.Join(profiles.files(), ", "), NewFiles: profiles.files(),
+		New: compare.CompiledSide{Program: profiles.Program}, NewName: strings.Join(profiles.files(), ", "), NewFiles: profiles.files(),
 		Snapshots: l.snapshots, Parallel: liveParallel,
 	}
 	known := []*mutation.Program{profiles.Program}

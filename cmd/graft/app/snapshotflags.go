@@ -74,7 +74,7 @@ func (f *snapshotFlags) snapshots(ctx context.Context, s *Streams, manifests []s
 	if in.Options, err = f.complete(provider); err != nil {
 		return nil, err
 	}
-	snapshots, err := snapshot.Build(ctx, in, snapshot.Program{})
+	snapshots, err := snapshot.Build(ctx, in, snapshot.Command{})
 	if foreign := in.Foreign(); err == nil && len(foreign) > 0 {
 		fmt.Fprintln(s.Err, "left out: "+snapshot.LeftOut(foreign))
 	}

@@ -28,10 +28,10 @@ type testOptions struct {
 	junit    string
 }
 
-// kinds returns the kinds of testable documents with the data for their tests. To add one: one line here.
-func (o *testOptions) kinds() []golden.Kind {
-	return []golden.Kind{
-		controlplane.New(snapshot.Program{}, o.profiles...),
+// testers returns the testers of all kinds of documents with the data for their tests. To add one: one line here.
+func (o *testOptions) testers() []golden.Tester {
+	return []golden.Tester{
+		controlplane.New(snapshot.Command{}, o.profiles...),
 		interpreter.New(o.profiles...),
 	}
 }
@@ -80,7 +80,7 @@ func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) erro
 		paths = []string{"."}
 	}
 	began := time.Now()
-	tests, err := golden.Find(o.kinds(), paths...)
+	tests, err := golden.Find(o.testers(), paths...)
 	if err == nil && o.run != "" {
 		tests, err = tests.Only(pattern)
 	}

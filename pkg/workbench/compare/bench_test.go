@@ -51,7 +51,7 @@ func BenchmarkMatrix(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		result, err := compare.Run(b.Context(), compare.Options{Old: compare.Program{Program: program}, New: compare.Program{Program: next}, Snapshots: snapshots})
+		result, err := compare.Run(b.Context(), compare.Options{Old: compare.CompiledSide{Program: program}, New: compare.CompiledSide{Program: next}, Snapshots: snapshots})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -58,7 +58,7 @@ type Options struct {
 // Run compares the sides over all snapshots. It fails if an object is invalid, a side cannot answer, or the context
 // ends.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	found := make([][]outcome, len(o.Snapshots))
+	found := make([][]objectVerdict, len(o.Snapshots))
 	err := Each(ctx, cmp.Or(o.Parallel, runtime.GOMAXPROCS(0)), len(o.Snapshots), o.Progress, func(ctx context.Context, i int) (err error) {
 		if found[i], err = o.compare(ctx, o.Snapshots[i]); err != nil {
 			return fmt.Errorf("comparing %s: %w", o.Snapshots[i].Title, err)
@@ -119,8 +119,8 @@ const (
 // verdicts are in the order of the output.
 var verdicts = []Verdict{NewlyDenied, Admitted, Unknown, Different, Denied, Same}
 
-// outcome is the verdict about one object of one snapshot.
-type outcome struct {
+// objectVerdict is the verdict about one object of one snapshot.
+type objectVerdict struct {
 	object  manifest.Object
 	verdict Verdict
 	// change is the difference, or the denial; nil for Same.
@@ -128,8 +128,8 @@ type outcome struct {
 	effects []string
 }
 
-func (o Options) compare(ctx context.Context, s *snapshot.Snapshot) ([]outcome, error) {
-	outcomes := make([]outcome, 0, len(s.Objects))
+func (o Options) compare(ctx context.Context, s *snapshot.Snapshot) ([]objectVerdict, error) {
+	outcomes := make([]objectVerdict, 0, len(s.Objects))
 	for _, object := range s.Objects {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -147,8 +147,8 @@ func (o Options) compare(ctx context.Context, s *snapshot.Snapshot) ([]outcome, 
 }
 
 // compareObject takes an object through both sides.
-func (o Options) compareObject(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (outcome, error) {
-	out := outcome{object: object, verdict: Same}
+func (o Options) compareObject(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (objectVerdict, error) {
+	out := objectVerdict{object: object, verdict: Same}
 	was, err := o.Old.Admit(ctx, s, object)
 	if err != nil {
 		return out, err
@@ -197,21 +197,21 @@ func effects(c *render.Change) []string {
 	return found
 }
 
-// unknown returns the outcome for an object for which a side failed.
-func unknown(object manifest.Object, reason error) (outcome, error) {
+// unknown returns the verdict for an object for which a side failed.
+func unknown(object manifest.Object, reason error) (objectVerdict, error) {
 	change, err := render.NewChange(object.JSON)
 	if err != nil {
-		return outcome{}, err
+		return objectVerdict{}, err
 	}
 	change.Denied = reason
-	return outcome{object: object, verdict: Unknown, change: change}, nil
+	return objectVerdict{object: object, verdict: Unknown, change: change}, nil
 }
 
-// Program is the Side of profiles that are compiled.
-type Program struct{ *mutation.Program }
+// CompiledSide is the Side of profiles that are compiled.
+type CompiledSide struct{ *mutation.Program }
 
 // Admit implements Side. It fails with ErrUnknown if the object cannot be evaluated.
-func (p Program) Admit(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error) {
+func (p CompiledSide) Admit(ctx context.Context, s *snapshot.Snapshot, object manifest.Object) (*render.Change, error) {
 	changes, err := s.Admit(ctx, p.Program, object)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func run(t testing.TB, folder string) *compare.Result {
 		for _, s := range options.Snapshots {
 			s.Invent(program.Lookups()...)
 		}
-		*side.into, *side.files = compare.Program{Program: program}, []string{path}
+		*side.into, *side.files = compare.CompiledSide{Program: program}, []string{path}
 	}
 	result, err := compare.Run(t.Context(), options)
 	if err != nil {
@@ -126,7 +126,7 @@ func format(t *testing.T, name string) render.Format {
 // TestRunEndsWithItsContext checks that an interrupted comparison returns no result.
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
+	program := compare.CompiledSide{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
 	result, err := compare.Run(ctx, compare.Options{Old: program, New: program, Snapshots: snapshots(t), Parallel: 1, Progress: func(int, int) { cancel() }})
 	if !errors.Is(err, context.Canceled) || result != nil {
 		t.Errorf("got %v, %v", result, err)
@@ -134,7 +134,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
+	program := compare.CompiledSide{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
 	var seen []int
 	_, err := compare.Run(t.Context(), compare.Options{
 		Old: program, New: program, Snapshots: snapshots(t)[:3], Progress: func(done, of int) { seen = append(seen, done*10+of) },

@@ -61,7 +61,7 @@ func (r *Result) Count(v Verdict) int {
 }
 
 // gather puts the outcomes of all snapshots together: equal differences of the same object in several shoots are one.
-func gather(o Options, found [][]outcome) *Result {
+func gather(o Options, found [][]objectVerdict) *Result {
 	r := &Result{options: o}
 	groups, having := map[string]*Group{}, map[string]int{}
 	for i, s := range o.Snapshots {
@@ -117,7 +117,7 @@ func subjectOf(o manifest.Object) string {
 }
 
 // key returns the same text for outcomes that belong to one group.
-func (out outcome) key(subject string) string {
+func (out objectVerdict) key(subject string) string {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%s|%s|%s|%v|%v", out.object.APIVersion, subject, out.verdict, out.change.Denied, out.effects)
 	for _, edit := range out.change.Edits() {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package explain describes flags, feature gates and admission plugins (Static), and the effect of each rule of the
-// loaded profiles on one object, with the reason (Of). Both return data that a Style writes as text, or that
+// loaded profiles on one object, with the reason (Of). Both return data that a TextStyle writes as text, or that
 // encoding/json writes as JSON.
 //
 // It reads no files and no terminal. Its results contain no values of Secrets. Start reading at Static and Of.
@@ -27,18 +27,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Object describes the effect of each rule for one object, and the reason. docs/usage/output.md describes it as a
+// Explanation describes the effect of each rule for one object, and the reason. docs/usage/output.md describes it as a
 // document. Fields may be added, but their meaning does not change within a version.
-type Object struct {
+type Explanation struct {
 	// APIVersion is the apiVersion of profiles; Kind is Explanation.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Object is the explained object.
 	Object Identity `json:"object"`
 	// Rules lists the rules for the object in the order of their application.
-	Rules []Rule `json:"rules"`
+	Rules []AppliedRule `json:"rules"`
 	// Missing are the lookups that found nothing.
-	Missing []Lookup `json:"missing,omitempty"`
+	Missing []MissingLookup `json:"missing,omitempty"`
 	// Denied is why the object is not admitted.
 	Denied string `json:"denied,omitempty"`
 	// Note explains why no rule is applied, if the rules themselves are not the reason.
@@ -56,8 +56,8 @@ type Identity struct {
 // String returns the object's kind and name: Deployment kube-apiserver.
 func (i Identity) String() string { return i.Kind + " " + i.Name }
 
-// Rule is one rule with its outcome.
-type Rule struct {
+// AppliedRule is one rule with its outcome.
+type AppliedRule struct {
 	Profile string `json:"profile"`
 	// Name is the name of the rule with its item.
 	Name     string          `json:"name"`
@@ -92,8 +92,8 @@ type Step struct {
 	applied bool
 }
 
-// Lookup is a lookup that found nothing.
-type Lookup struct {
+// MissingLookup is a lookup that found nothing.
+type MissingLookup struct {
 	Profile string `json:"profile"`
 	Name    string `json:"name"`
 	// Object is the kind and the name of the object that it reads.
@@ -103,7 +103,7 @@ type Lookup struct {
 
 // Of explains an object, given as JSON: it calls the matching registrations of the program as kube-apiserver does. It
 // fails if the JSON is not an object; a denied object is explained as well.
-func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admission, source facts.Source) (*Object, error) {
+func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admission, source facts.Source) (*Explanation, error) {
 	change, err := render.NewChange(object)
 	if err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	if err := change.Admit(ctx, p, a, source); err != nil && !errors.As(err, &failure) {
 		return nil, err
 	}
-	o := &Object{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{},
+	o := &Explanation{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []AppliedRule{},
 		Object: Identity{change.APIVersion, change.Kind, change.Namespace, change.Name},
 	}
 	r := reader{object: o, change: change}
@@ -172,7 +172,7 @@ func unselected(p *mutation.Program, a render.Admission) string {
 
 // reader converts the engine's explanation of an object for display.
 type reader struct {
-	object *Object
+	object *Explanation
 	// change hides values of Secrets.
 	change *render.Change
 }
@@ -187,7 +187,7 @@ func (r *reader) add(e *explanation.Explanation) {
 	}
 	for _, missing := range e.Missing {
 		l := missing.Lookup
-		r.object.Missing = append(r.object.Missing, Lookup{
+		r.object.Missing = append(r.object.Missing, MissingLookup{
 			Profile: l.Scope.Profile, Name: l.Request.Name, Object: l.Request.Kind + " " + l.Shown, Reason: missing.Error(),
 		})
 	}
@@ -196,8 +196,8 @@ func (r *reader) add(e *explanation.Explanation) {
 	}
 }
 
-func (r *reader) rule(e *explanation.ExplainedRule) Rule {
-	rule := Rule{
+func (r *reader) rule(e *explanation.ExplainedRule) AppliedRule {
+	rule := AppliedRule{
 		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: e.Position, Operation: e.Operation,
 		Outcome: string(e.Outcome), Reason: e.Reason, When: e.When, ForEach: e.ForEach,
 	}

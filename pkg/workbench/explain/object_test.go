@@ -61,7 +61,7 @@ func TestObjects(t *testing.T) {
 					fmt.Fprintf(&text, "%s\n\n", err)
 					continue
 				}
-				style := explain.Style{Width: 80, File: filepath.Base}
+				style := explain.TextStyle{Width: 80, File: filepath.Base}
 				if err := errors.Join(object.Write(&text, style), json.NewEncoder(&all).Encode(object)); err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +91,7 @@ func readPlane(t *testing.T) *snapshot.Snapshot {
 	return snapshots[0]
 }
 
-func answer(program *mutation.Program, plane *snapshot.Snapshot, a ask) (*explain.Object, error) {
+func answer(program *mutation.Program, plane *snapshot.Snapshot, a ask) (*explain.Explanation, error) {
 	named, err := explain.Find(plane.Objects, a.Object)
 	if err != nil {
 		return nil, err

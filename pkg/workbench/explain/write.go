@@ -19,10 +19,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Style is the form of written explanations. The width of the terminal is 100 when it is 0.
-type Style render.Style
+// TextStyle is the form of written explanations. The width of the terminal is 100 when it is 0.
+type TextStyle render.Style
 
-func (s Style) withDefaults() Style {
+func (s TextStyle) withDefaults() TextStyle {
 	if s.Width <= 0 {
 		s.Width = 100
 	}
@@ -36,7 +36,7 @@ func (s Style) withDefaults() Style {
 // leastWidth is the minimum width for readable text.
 const leastWidth = 40
 
-func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
+func (s TextStyle) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
 const (
 	// longest is how many characters of a value are shown, and mostLines how many lines of a step.
@@ -49,7 +49,7 @@ const (
 )
 
 // Write writes the effects of rules on the object as text. It fails if w cannot be written.
-func (o *Object) Write(w io.Writer, s Style) error {
+func (o *Explanation) Write(w io.Writer, s TextStyle) error {
 	s = s.withDefaults()
 	var out strings.Builder
 	out.WriteString(s.writeHanging(s.paint(colour.Title, o.Object.String()), 2, ""))
@@ -69,7 +69,7 @@ func (o *Object) Write(w io.Writer, s Style) error {
 }
 
 // summary counts the rules by their outcomes.
-func (o *Object) summary() string {
+func (o *Explanation) summary() string {
 	text := count(len(o.Rules), "rule is", "rules are") + " for it"
 	counts := map[string]int{}
 	for i := range o.Rules {
@@ -102,11 +102,11 @@ func count(n int, one, several string) string {
 }
 
 // rule writes one rule: its outcome, position, reason and writes.
-func (s Style) rule(out *strings.Builder, o *Object, at int) {
+func (s TextStyle) rule(out *strings.Builder, o *Explanation, at int) {
 	r := &o.Rules[at]
 	outcome := cmp.Or(r.Outcome, "would apply")
 	name := r.Name
-	if slices.ContainsFunc(o.Rules, func(other Rule) bool { return other.Set != r.Set }) {
+	if slices.ContainsFunc(o.Rules, func(other AppliedRule) bool { return other.Set != r.Set }) {
 		name += " (" + r.Set + ")"
 	}
 	left := fmt.Sprintf("%-11s %s", outcome, name)
@@ -138,7 +138,7 @@ func (s Style) rule(out *strings.Builder, o *Object, at int) {
 }
 
 // reason returns the part of the reason that is missing in the terms and steps.
-func (r *Rule) reason() string {
+func (r *AppliedRule) reason() string {
 	switch r.Outcome {
 	case string(mutation.Changed), string(mutation.Unchanged), string(mutation.Overridden):
 		return "" // the steps name the overriding rules
@@ -150,7 +150,7 @@ func (r *Rule) reason() string {
 }
 
 // short writes the names of the profiles' files in a text as the style has them.
-func (s Style) short(o *Object, text string) string {
+func (s TextStyle) short(o *Explanation, text string) string {
 	for i := range o.Rules {
 		if file := o.Rules[i].Position.File; file != "" {
 			text = strings.ReplaceAll(text, file+":", s.File(file)+":")
@@ -159,7 +159,7 @@ func (s Style) short(o *Object, text string) string {
 	return text
 }
 
-func (s Style) toneOf(outcome string) colour.Tone {
+func (s TextStyle) toneOf(outcome string) colour.Tone {
 	switch outcome {
 	case string(mutation.Changed):
 		return colour.Added
@@ -170,7 +170,7 @@ func (s Style) toneOf(outcome string) colour.Tone {
 }
 
 // term writes a term behind a word, with the terms below it.
-func (s Style) term(out *strings.Builder, word string, t explanation.ExplainedTerm, depth int) {
+func (s TextStyle) term(out *strings.Builder, word string, t explanation.ExplainedTerm, depth int) {
 	head := "    " + fmt.Sprintf("%-6s", word) + strings.Repeat("  ", depth)
 	if depth == 0 {
 		head = "    " + s.paint(colour.Dim, fmt.Sprintf("%-6s", word))
@@ -202,7 +202,7 @@ func shownValue(t explanation.ExplainedTerm) (string, colour.Tone) {
 }
 
 // step writes a place, its value, and the resulting change.
-func (s Style) step(out *strings.Builder, o *Object, step *Step) {
+func (s TextStyle) step(out *strings.Builder, o *Explanation, step *Step) {
 	text := step.Place + ": " + s.cut(step.Value)
 	switch structured := strings.HasPrefix(step.Value, "{") || strings.HasPrefix(step.Value, "["); {
 	case structured && len(step.Lines) > 0 && len(step.Value) > shortValue:
@@ -235,7 +235,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 }
 
 // cut shortens a long value.
-func (s Style) cut(value string) string {
+func (s TextStyle) cut(value string) string {
 	if n := utf8.RuneCountInString(value); n > longest {
 		return string([]rune(value)[:longest]) + fmt.Sprintf("… (%d characters)", n)
 	}
@@ -243,7 +243,7 @@ func (s Style) cut(value string) string {
 }
 
 // fit cuts a line to the width.
-func (s Style) fit(text string, indent int) string {
+func (s TextStyle) fit(text string, indent int) string {
 	if width := s.Width - indent; utf8.RuneCountInString(text) > width {
 		return string([]rune(text)[:width-1]) + "…"
 	}
@@ -251,7 +251,7 @@ func (s Style) fit(text string, indent int) string {
 }
 
 // writeHanging writes a text after a head with a hanging indent, in lines of the style's width.
-func (s Style) writeHanging(head string, indent int, text string) string {
+func (s TextStyle) writeHanging(head string, indent int, text string) string {
 	var out strings.Builder
 	for _, line := range wrap(text, s.Width-visible(head), s.Width-indent) {
 		out.WriteString(strings.TrimRight(head+line, " ") + "\n")

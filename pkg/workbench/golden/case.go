@@ -5,7 +5,7 @@
 // Package golden runs the tests of profiles, which are tables of cases. It finds them, runs them in parallel, updates
 // golden files on request, and reports failures.
 //
-// A Kind defines the kind of profile and how to run it; the packages below this one implement the kinds. It uses no
+// A Tester defines the kind of profile and how to run it; the packages below this one implement it. It uses no
 // terminal and no flags. Start reading at Find, Prepare and Run.
 package golden
 
@@ -29,8 +29,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
-// Kind is a kind of testable document.
-type Kind interface {
+// Tester tests the documents of one kind.
+type Tester interface {
 	// Name is the kind of the tables, such as ProviderProfileTest.
 	Name() string
 	// Table reads a table.
@@ -63,7 +63,7 @@ type Case struct {
 	// Test runs it.
 	Test Test
 
-	kind Kind
+	tester Tester
 }
 
 // ID names the case among all; regular expressions choose by it.
@@ -122,14 +122,14 @@ type Result struct {
 	Took time.Duration
 }
 
-// Prepare prepares all cases at once. It fails if a Kind cannot prepare its cases.
+// Prepare prepares all cases at once. It fails if a Tester cannot prepare its cases.
 func Prepare(ctx context.Context, cases []*Case) error {
-	byKind := map[Kind][]*Case{}
+	byTester := map[Tester][]*Case{}
 	for _, c := range cases {
-		byKind[c.kind] = append(byKind[c.kind], c)
+		byTester[c.tester] = append(byTester[c.tester], c)
 	}
-	for kind, cases := range byKind {
-		if err := kind.Prepare(ctx, cases); err != nil {
+	for tester, cases := range byTester {
+		if err := tester.Prepare(ctx, cases); err != nil {
 			return err
 		}
 	}

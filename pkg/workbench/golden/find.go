@@ -37,10 +37,10 @@ type Found struct {
 
 // Find finds the tests below files and folders, sorted by the order of the paths and then by name. The error wraps
 // ErrNoTests, is one of the file system, or is source.Findings with all mistakes in the files.
-func Find(kinds []Kind, paths ...string) (*Found, error) {
-	names := make([]string, len(kinds))
-	for i, kind := range kinds {
-		names[i] = kind.Name()
+func Find(testers []Tester, paths ...string) (*Found, error) {
+	names := make([]string, len(testers))
+	for i, tester := range testers {
+		names[i] = tester.Name()
 	}
 	var findings source.Findings
 	found, seen, held := &Found{}, map[string]bool{}, map[string]bool{} // paths may overlap
@@ -49,7 +49,7 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 		files, err := manifest.Below(path, folder.IsYAML)
 		for _, name := range files {
 			var suites []*Suite
-			if suites, err = read(kinds, name); err != nil {
+			if suites, err = read(testers, name); err != nil {
 				break
 			}
 			if name == path && len(suites) == 0 {
@@ -80,9 +80,9 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 }
 
 // read reads the tables of a file, one Suite for each; other documents are no tests.
-func read(kinds []Kind, path string) ([]*Suite, error) {
+func read(testers []Tester, path string) ([]*Suite, error) {
 	data, err := Read(path)
-	if err != nil || !slices.ContainsFunc(kinds, func(k Kind) bool { return bytes.Contains(data, []byte(k.Name())) }) {
+	if err != nil || !slices.ContainsFunc(testers, func(t Tester) bool { return bytes.Contains(data, []byte(t.Name())) }) {
 		return nil, err
 	}
 	nodes, findings := source.Parse(source.File{Name: path, Data: data})
@@ -91,13 +91,13 @@ func read(kinds []Kind, path string) ([]*Suite, error) {
 	}
 	var suites []*Suite
 	for _, node := range nodes {
-		for _, kind := range kinds {
-			if written := node.Get("kind"); written.Absent() || written.Value != kind.Name() {
+		for _, tester := range testers {
+			if written := node.Get("kind"); written.Absent() || written.Value != tester.Name() {
 				continue
 			}
-			suite := kind.Table(node)
+			suite := tester.Table(node)
 			for _, c := range suite.Cases {
-				c.kind = kind
+				c.tester = tester
 			}
 			suites = append(suites, suite)
 		}

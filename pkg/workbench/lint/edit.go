@@ -139,19 +139,19 @@ func nodeAt(nodes []*yaml.Node, at source.Position) *yaml.Node {
 	return found
 }
 
-// edit replaces bytes of a text.
-type edit struct {
+// replacement replaces bytes of a text.
+type replacement struct {
 	begin, end int
 	text       string
 	finding    source.Finding
 }
 
-// resolve returns the edit of a fix. It returns false if the text differs from the expected one, or if the edit would
+// resolve returns the replacement of a fix. It returns false if the text differs from the expected one, or if the edit would
 // split a plain scalar or a name.
-func (t *text) resolve(fix source.Fix) (edit, bool) {
+func (t *text) resolve(fix source.Fix) (replacement, bool) {
 	offset, ok := t.offset(fix.At)
 	if !ok || fix.Old == "" {
-		return edit{}, false
+		return replacement{}, false
 	}
 	begin := t.lines[fix.At.Line-1].begin + offset
 	rest, ok := bytes.CutPrefix(t.data[begin:], []byte(fix.Old))
@@ -160,15 +160,15 @@ func (t *text) resolve(fix source.Fix) (edit, bool) {
 	} else {
 		ok = ok && len(word.Find(rest)) == 0
 	}
-	return edit{begin: begin, end: begin + len(fix.Old), text: fix.New}, ok
+	return replacement{begin: begin, end: begin + len(fix.Old), text: fix.New}, ok
 }
 
 // apply makes the edits that do not overlap with others, and returns them.
-func (t *text) apply(edits []edit) ([]byte, []edit) {
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) })
+func (t *text) apply(edits []replacement) ([]byte, []replacement) {
+	slices.SortStableFunc(edits, func(a, b replacement) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) })
 	var (
 		out  []byte
-		done []edit
+		done []replacement
 		at   int
 	)
 	for _, e := range edits {

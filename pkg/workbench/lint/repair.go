@@ -92,7 +92,7 @@ type repair struct {
 }
 
 // round makes all fixes of the report at once where that is good, and else the first good one.
-func (r *repair) round() []edit {
+func (r *repair) round() []replacement {
 	edits := r.edits()
 	if len(edits) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (r *repair) round() []edit {
 		return done
 	}
 	for _, e := range edits {
-		if done := r.try([]edit{e}); done != nil {
+		if done := r.try([]replacement{e}); done != nil {
 			return done
 		}
 		r.refused[keyOf(e.finding)] = true
@@ -110,8 +110,8 @@ func (r *repair) round() []edit {
 }
 
 // edits returns the applicable fixes of the report.
-func (r *repair) edits() []edit {
-	var edits []edit
+func (r *repair) edits() []replacement {
+	var edits []replacement
 	for _, f := range r.report.Findings {
 		t := r.report.texts[f.File]
 		if f.Fix == nil || t == nil || r.refused[keyOf(f)] {
@@ -126,11 +126,11 @@ func (r *repair) edits() []edit {
 }
 
 // try makes edits, and takes them back where they are no good.
-func (r *repair) try(edits []edit) []edit {
+func (r *repair) try(edits []replacement) []replacement {
 	inputs := slices.Clone(r.inputs)
-	var all []edit
+	var all []replacement
 	for i, input := range inputs {
-		mine := slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.finding.File != input.Name })
+		mine := slices.DeleteFunc(slices.Clone(edits), func(e replacement) bool { return e.finding.File != input.Name })
 		if len(mine) > 0 {
 			data, done := r.report.texts[input.Name].apply(mine)
 			inputs[i].Data = data
@@ -146,7 +146,7 @@ func (r *repair) try(edits []edit) []edit {
 }
 
 // better reports whether the edits removed their findings and caused no forbidden ones.
-func better(before, after *Report, edits []edit) bool {
+func better(before, after *Report, edits []replacement) bool {
 	var findings source.Findings
 	for _, e := range edits {
 		findings = append(findings, e.finding)

@@ -241,19 +241,19 @@ func (r *Report) span(f source.Finding) (begin, end int) {
 	return 0, 0
 }
 
-// object is a JSON object.
-type object map[string]any
+// jsonObject is a JSON object.
+type jsonObject map[string]any
 
 // writeSARIF writes the report as SARIF 2.1.0 (docs.oasis-open.org/sarif/sarif/v2.1.0).
 func (r *Report) writeSARIF(w io.Writer, style Style) error {
-	rules, results := []object{}, []object{}
+	rules, results := []jsonObject{}, []jsonObject{}
 	indices := map[source.Rule]int{}
 	for _, rule := range r.rules() {
 		if page := PageOf(rule); page != nil {
 			indices[rule] = len(rules)
-			rules = append(rules, object{
-				"id": rule, "shortDescription": object{"text": page.Summary}, "fullDescription": object{"text": page.why()}, "helpUri": page.URL(),
-				"help": object{"text": page.Text(), "markdown": page.help()}, "defaultConfiguration": object{"level": page.Severity()},
+			rules = append(rules, jsonObject{
+				"id": rule, "shortDescription": jsonObject{"text": page.Summary}, "fullDescription": jsonObject{"text": page.why()}, "helpUri": page.URL(),
+				"help": jsonObject{"text": page.Text(), "markdown": page.help()}, "defaultConfiguration": jsonObject{"level": page.Severity()},
 			})
 		}
 	}
@@ -264,27 +264,27 @@ func (r *Report) writeSARIF(w io.Writer, style Style) error {
 		}
 		results = append(results, result)
 	}
-	driver := object{"name": "graft lint", "informationUri": home, "rules": rules}
+	driver := jsonObject{"name": "graft lint", "informationUri": home, "rules": rules}
 	if style.Version != "" {
 		driver["version"] = style.Version
 	}
-	run := object{"tool": object{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-	return render.WriteJSON(w, object{
-		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []object{run},
+	run := jsonObject{"tool": jsonObject{"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+	return render.WriteJSON(w, jsonObject{
+		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", "version": "2.1.0", "runs": []jsonObject{run},
 	})
 }
 
 // result returns a finding as a result of SARIF without the index of its rule.
-func (r *Report) result(f source.Finding) object {
-	artifact := object{"uri": uriOf(f.File)}
-	physical := object{"artifactLocation": artifact}
-	location := object{"physicalLocation": physical}
-	result := object{"level": f.Severity.String(), "message": object{"text": sentence(f)}, "locations": []object{location}}
+func (r *Report) result(f source.Finding) jsonObject {
+	artifact := jsonObject{"uri": uriOf(f.File)}
+	physical := jsonObject{"artifactLocation": artifact}
+	location := jsonObject{"physicalLocation": physical}
+	result := jsonObject{"level": f.Severity.String(), "message": jsonObject{"text": sentence(f)}, "locations": []jsonObject{location}}
 	if f.Rule != "" {
 		result["ruleId"] = f.Rule
 	}
 	if f.Path != "" {
-		location["logicalLocations"] = []object{{"fullyQualifiedName": f.Path, "kind": "member"}}
+		location["logicalLocations"] = []jsonObject{{"fullyQualifiedName": f.Path, "kind": "member"}}
 	}
 	if begin, end := r.span(f); begin > 0 {
 		physical["region"] = region(f.Line, begin, end)
@@ -292,20 +292,20 @@ func (r *Report) result(f source.Finding) object {
 	if t := r.texts[f.File]; f.Fix != nil && t != nil {
 		if _, ok := t.resolve(*f.Fix); ok {
 			at := f.Fix.At
-			replacement := object{
+			replacement := jsonObject{
 				"deletedRegion":   region(at.Line, at.Column, at.Column+utf8.RuneCountInString(f.Fix.Old)),
-				"insertedContent": object{"text": f.Fix.New},
+				"insertedContent": jsonObject{"text": f.Fix.New},
 			}
-			change := object{"artifactLocation": artifact, "replacements": []object{replacement}}
-			result["fixes"] = []object{{"description": object{"text": describe(f.Fix)}, "artifactChanges": []object{change}}}
+			change := jsonObject{"artifactLocation": artifact, "replacements": []jsonObject{replacement}}
+			result["fixes"] = []jsonObject{{"description": jsonObject{"text": describe(f.Fix)}, "artifactChanges": []jsonObject{change}}}
 		}
 	}
 	return result
 }
 
 // region returns a part of a line as a region of SARIF.
-func region(line, begin, end int) object {
-	return object{"startLine": line, "startColumn": begin, "endLine": line, "endColumn": end}
+func region(line, begin, end int) jsonObject {
+	return jsonObject{"startLine": line, "startColumn": begin, "endLine": line, "endColumn": end}
 }
 
 // uriOf returns a path as a URI reference: relative to the working directory of graft, or with the scheme file.

@@ -20,7 +20,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -89,7 +88,7 @@ func Run(o Options, inputs []Input) *Report {
 			name = ""
 		}
 		if sets[name] == nil {
-			sets[name] = &set{map[*Kind][]profile.Part{}, map[*Kind]source.Findings{}}
+			sets[name] = &set{map[*DocumentKind][]profile.Part{}, map[*DocumentKind]source.Findings{}}
 			order = append(order, name)
 		}
 		r.add(sets[name], input, folders[filepath.Dir(input.Name)] && !attached[filepath.Clean(input.Name)])
@@ -115,9 +114,9 @@ func Run(o Options, inputs []Input) *Report {
 
 // set are documents that are active together.
 type set struct {
-	parts map[*Kind][]profile.Part
+	parts map[*DocumentKind][]profile.Part
 	// known holds findings about the documents' texts; those without a kind are about documents of other programs.
-	known map[*Kind]source.Findings
+	known map[*DocumentKind]source.Findings
 }
 
 // check fails with a profile.Panic only.
@@ -161,7 +160,7 @@ func (r *Report) add(s *set, input Input, besideProfile bool) {
 		return
 	}
 	parts, problems := profile.Parse(input.File)
-	var first *Kind
+	var first *DocumentKind
 	documents := r.Documents
 	for _, part := range parts {
 		kind := kindOf(part.Node)
@@ -254,8 +253,8 @@ type Options struct {
 	Together bool
 }
 
-// Kind is a kind of document.
-type Kind struct {
+// DocumentKind is a kind of document.
+type DocumentKind struct {
 	APIVersion, Kind string
 	// Heads means that the check also reports a misspelt kind.
 	Heads bool
@@ -264,7 +263,7 @@ type Kind struct {
 }
 
 // kinds are the kinds of documents.
-var kinds = []Kind{
+var kinds = []DocumentKind{
 	// Checked as the webhook does when it loads profiles.
 	{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile, Heads: true,
@@ -335,13 +334,13 @@ func Kinds() []string {
 }
 
 // kindOf returns the actual or probable kind of a document, or nil if it is unknown.
-func kindOf(n source.Node) *Kind {
+func kindOf(n source.Node) *DocumentKind {
 	apiVersion, name := valueOf(n, "apiVersion"), valueOf(n, "kind")
-	meant := func(k Kind) bool { return k.Kind == name || name == "" && k.APIVersion == apiVersion }
+	meant := func(k DocumentKind) bool { return k.Kind == name || name == "" && k.APIVersion == apiVersion }
 	if i := slices.IndexFunc(kinds, meant); i >= 0 {
 		return &kinds[i]
 	}
-	near := func(k Kind) bool { return strings.Contains(source.Suggest(name, Kinds()), strconv.Quote(k.Kind)) }
+	near := func(k DocumentKind) bool { return strings.Contains(source.Suggest(name, Kinds()), `"`+k.Kind+`"`) }
 	if i := slices.IndexFunc(kinds, near); i >= 0 && ours(apiVersion) {
 		return &kinds[i]
 	}

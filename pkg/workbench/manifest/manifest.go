@@ -97,8 +97,8 @@ func Parse(file source.File) ([]Object, source.Findings) {
 	return objects, findings
 }
 
-// text is one document of a file.
-type text struct {
+// rawDocument is one document of a file.
+type rawDocument struct {
 	data []byte
 	at   source.Position
 	// first is the line at which data starts, and inset the number of characters before it in that line.
@@ -107,18 +107,18 @@ type text struct {
 }
 
 // split finds the documents of a file: in YAML between lines that begin with ---, in JSON one after the other.
-func split(file source.File) []text {
+func split(file source.File) []rawDocument {
 	if trimmed := bytes.TrimSpace(file.Data); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
 		if documents, ok := splitJSON(file); ok {
 			return documents
 		}
 	}
-	var documents []text
+	var documents []rawDocument
 	begin, first, inset := 0, 1, 0
 	add := func(end int) {
 		if data := file.Data[begin:end]; hasContent(data) {
 			blank := blankLines(data)
-			documents = append(documents, text{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}, first: first, inset: inset})
+			documents = append(documents, rawDocument{data: data, at: source.Position{File: file.Name, Line: first + blank, Column: 1}, first: first, inset: inset})
 		}
 	}
 	line := 1
@@ -158,8 +158,8 @@ func blankLines(data []byte) int {
 }
 
 // splitJSON finds the values of a JSON stream; false when it is none, as in YAML that begins with a brace.
-func splitJSON(file source.File) ([]text, bool) {
-	var documents []text
+func splitJSON(file source.File) ([]rawDocument, bool) {
+	var documents []rawDocument
 	decoder := json.NewDecoder(bytes.NewReader(file.Data))
 	for {
 		before := decoder.InputOffset()
@@ -169,7 +169,7 @@ func splitJSON(file source.File) ([]text, bool) {
 		}
 		skipped := len(file.Data[before:]) - len(bytes.TrimLeft(file.Data[before:], " \t\r\n"))
 		at := positionOf(file, int(before)+skipped)
-		documents = append(documents, text{data: raw, at: at, first: at.Line, inset: at.Column - 1, json: true})
+		documents = append(documents, rawDocument{data: raw, at: at, first: at.Line, inset: at.Column - 1, json: true})
 	}
 }
 
@@ -181,7 +181,7 @@ func positionOf(file source.File, offset int) source.Position {
 }
 
 // objects returns the object of a document, or those of its list.
-func (t text) objects() ([]Object, *source.Finding) {
+func (t rawDocument) objects() ([]Object, *source.Finding) {
 	raw := t.data
 	var finding *source.Finding
 	if t.json {
@@ -205,7 +205,7 @@ func (t text) objects() ([]Object, *source.Finding) {
 var yamlLine = regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`)
 
 // syntax returns the message of the YAML parser with the line in the file.
-func (t text) syntax(err error) *source.Finding {
+func (t rawDocument) syntax(err error) *source.Finding {
 	finding := &source.Finding{Position: t.at, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 	if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
 		line, _ := strconv.Atoi(match[1])
@@ -260,7 +260,7 @@ func flatten(raw []byte, at source.Position) ([]Object, error) {
 }
 
 // decode converts YAML without duplicate keys to JSON.
-func (t text) decode() ([]byte, *source.Finding) {
+func (t rawDocument) decode() ([]byte, *source.Finding) {
 	raw, err := yaml.YAMLToJSONStrict(t.data)
 	if err == nil {
 		return raw, nil
@@ -280,7 +280,7 @@ func (t text) decode() ([]byte, *source.Finding) {
 
 // duplicate returns a finding about the first duplicate key of a mapping, or nil if there is none or the text is not
 // YAML. Empty lines and spaces before the text give the positions of the file.
-func (t text) duplicate() *source.Finding {
+func (t rawDocument) duplicate() *source.Finding {
 	padding := strings.Repeat("\n", t.first-1) + strings.Repeat(" ", t.inset)
 	_, findings := source.Parse(source.File{Name: t.at.File, Data: append([]byte(padding), t.data...)})
 	for _, finding := range findings {
@@ -292,7 +292,7 @@ func (t text) duplicate() *source.Finding {
 }
 
 // duplicateMember finds the first key that is written twice in an object of a JSON document; nil if there is none.
-func (t text) duplicateMember() *source.Finding {
+func (t rawDocument) duplicateMember() *source.Finding {
 	var value any
 	// The syntax was checked when the documents were split; a document with an error has no strict errors.
 	strict, _ := kjson.UnmarshalStrict(t.data, &value, kjson.DisallowDuplicateFields)

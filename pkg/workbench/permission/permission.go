@@ -178,13 +178,13 @@ type Values struct {
 
 // Lookups are Secrets and ConfigMaps by their names, and other objects.
 type Lookups struct {
-	Secrets    []string `json:"secrets,omitempty"`
-	ConfigMaps []string `json:"configMaps,omitempty"`
-	Objects    []Object `json:"objects,omitempty"`
+	Secrets    []string        `json:"secrets,omitempty"`
+	ConfigMaps []string        `json:"configMaps,omitempty"`
+	Objects    []ResourceNames `json:"objects,omitempty"`
 }
 
-// Object is a resource with the names of its objects; without names, any that is got.
-type Object struct {
+// ResourceNames is a resource with the names of its objects; without names, any that is got.
+type ResourceNames struct {
 	Group    string   `json:"group"`
 	Resource string   `json:"resource"`
 	Names    []string `json:"names,omitempty"`
@@ -201,7 +201,7 @@ func ValuesOf(p *mutation.Program) Values {
 		case group == "" && resource == "configmaps" && names != nil:
 			v.Lookups.ConfigMaps = append(v.Lookups.ConfigMaps, names...)
 		default:
-			v.Lookups.Objects = append(v.Lookups.Objects, Object{group, resource, names})
+			v.Lookups.Objects = append(v.Lookups.Objects, ResourceNames{group, resource, names})
 		}
 	}
 	for _, names := range []*[]string{&v.Lookups.Secrets, &v.Lookups.ConfigMaps} {

@@ -160,7 +160,7 @@ func WriteJSON(w io.Writer, value any) error {
 }
 
 // yamlNode returns a value as YAML. Texts inside of fields in another form than a string are added as comments.
-func yamlNode(at place, n *document.Node) *yaml.Node {
+func yamlNode(at cursor, n *document.Node) *yaml.Node {
 	switch n.Kind() {
 	case document.Object:
 		return yamlObject(at, n)
@@ -179,7 +179,7 @@ func yamlNode(at place, n *document.Node) *yaml.Node {
 }
 
 // yamlObject writes the identifying member of an object or item first, and sorts the rest.
-func yamlObject(at place, n *document.Node) *yaml.Node {
+func yamlObject(at cursor, n *document.Node) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	members := maps.Collect(n.Members())
 	first := rootKeys

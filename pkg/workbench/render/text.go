@@ -49,7 +49,7 @@ func project(object []byte, whole bool) ([]Line, error) {
 		return nil, fmt.Errorf("reading the object: %w", err)
 	}
 	p := projection{whole: whole}
-	p.members(rootPlace(parsed.Root()), parsed.Root(), "")
+	p.members(rootCursor(parsed.Root()), parsed.Root(), "")
 	if err := parsed.Err(); err != nil {
 		return nil, fmt.Errorf("reading the object: %w", err)
 	}
@@ -62,32 +62,32 @@ var serverSide = map[string]bool{
 	"metadata.generation": true, "metadata.creationTimestamp": true, "metadata.selfLink": true,
 }
 
-// place is the current place of the projection: the path with names of items, the shape with the kind of the object and
+// cursor is the current position of the projection: the path with names of items, the shape with the kind of the object and
 // with [] for items, and the depth.
-type place struct {
+type cursor struct {
 	path, shape string
 	depth       int
 }
 
-// rootPlace returns the place of an object.
-func rootPlace(object *document.Node) place {
+// rootCursor returns the cursor at an object.
+func rootCursor(object *document.Node) cursor {
 	kind, _ := object.Get("kind").Text()
-	return place{shape: kind}
+	return cursor{shape: kind}
 }
 
-func (p place) member(key string) place {
+func (p cursor) member(key string) cursor {
 	path := key
 	if p.path != "" {
 		path = p.path + "." + key
 	}
-	return place{path, p.shape + "." + key, p.depth}
+	return cursor{path, p.shape + "." + key, p.depth}
 }
 
-func (p place) item(name string) place {
-	return place{p.path + "[" + name + "]", p.shape + "[]", p.depth}
+func (p cursor) item(name string) cursor {
+	return cursor{p.path + "[" + name + "]", p.shape + "[]", p.depth}
 }
 
-func (p place) deeper() place { return place{p.path, p.shape, p.depth + 1} }
+func (p cursor) deeper() cursor { return cursor{p.path, p.shape, p.depth + 1} }
 
 type projection struct {
 	lines []Line
@@ -95,17 +95,17 @@ type projection struct {
 	whole bool
 }
 
-func (p *projection) add(at place, text string) {
+func (p *projection) add(at cursor, text string) {
 	p.lines = append(p.lines, Line{Depth: at.depth, Path: at.path, Text: text})
 }
 
 // head writes the first line of a value in several lines.
-func (p *projection) head(at place, text string) {
+func (p *projection) head(at cursor, text string) {
 	p.lines = append(p.lines, Line{Depth: at.depth, Path: at.path, Text: text, Head: true})
 }
 
 // members writes the members of an object, except the one that was already written.
-func (p *projection) members(at place, n *document.Node, written string) {
+func (p *projection) members(at cursor, n *document.Node, written string) {
 	members := maps.Collect(n.Members())
 	var first []string
 	if at.path == "" {
@@ -135,7 +135,7 @@ func sortedKeys(members map[string]*document.Node, first ...string) []string {
 }
 
 // value writes one member. dash is "- " for the first member of an item; its children are then indented further.
-func (p *projection) value(at place, dash, head, key string, n *document.Node) {
+func (p *projection) value(at cursor, dash, head, key string, n *document.Node) {
 	inner := at.deeper()
 	if dash != "" {
 		inner = inner.deeper()
@@ -173,14 +173,14 @@ func (p *projection) value(at place, dash, head, key string, n *document.Node) {
 }
 
 // text writes a text of several lines below its head.
-func (p *projection) text(at, inner place, head, text string) {
+func (p *projection) text(at, inner cursor, head, text string) {
 	p.head(at, head+" |")
 	for line := range strings.Lines(text) {
 		p.lines = append(p.lines, Line{Depth: inner.depth, Path: inner.path, Text: strings.TrimRight(line, "\r\n"), Literal: true})
 	}
 }
 
-func (p *projection) items(at place, n *document.Node) {
+func (p *projection) items(at cursor, n *document.Node) {
 	for _, item := range n.Items() {
 		key, name := identify(item)
 		inner := at.item(name)
@@ -200,7 +200,7 @@ func (p *projection) items(at place, n *document.Node) {
 }
 
 // object writes an item that is an object, beginning with the member that identifies it.
-func (p *projection) object(at place, key string, n *document.Node) {
+func (p *projection) object(at cursor, key string, n *document.Node) {
 	if key == "" {
 		key = slices.Min(slices.Collect(maps.Keys(maps.Collect(n.Members()))))
 	}
@@ -231,7 +231,7 @@ const fileContent = "OperatingSystemConfig.spec.files[].content.inline"
 
 // textInside returns the text of several lines that a field contains in another form than a string: the content of a
 // file, which is plain or in base64. It returns false for fields that are shown unchanged.
-func textInside(at place, n *document.Node) (string, bool) {
+func textInside(at cursor, n *document.Node) (string, bool) {
 	if at.shape != fileContent {
 		return "", false
 	}
@@ -287,7 +287,7 @@ func isText(text string) bool {
 }
 
 // flow writes an item in one line, if it is short enough for that and holds neither a text of several lines nor a command line.
-func flow(at place, n *document.Node) (string, bool) {
+func flow(at cursor, n *document.Node) (string, bool) {
 	if !flat(at, n) {
 		return "", false
 	}
@@ -296,7 +296,7 @@ func flow(at place, n *document.Node) (string, bool) {
 }
 
 // flat reports whether the value needs no separate lines.
-func flat(at place, n *document.Node) bool {
+func flat(at cursor, n *document.Node) bool {
 	if _, ok := textInside(at, n); ok {
 		return false
 	}
@@ -370,7 +370,7 @@ func commandLine(key string, n *document.Node) ([]string, bool) {
 }
 
 // flags writes a command line with one line per flag; a value in a separate token follows its flag.
-func (p *projection) flags(at place, tokens []string) {
+func (p *projection) flags(at cursor, tokens []string) {
 	for i := 0; i < len(tokens); i++ {
 		token := tokens[i]
 		name, _, given := strings.Cut(token, "=")

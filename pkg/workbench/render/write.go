@@ -470,7 +470,7 @@ func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 		if err != nil {
 			return fmt.Errorf("reading a value to write it as YAML: %w", err)
 		}
-		node := yamlNode(rootPlace(parsed.Root()), parsed.Root())
+		node := yamlNode(rootCursor(parsed.Root()), parsed.Root())
 		if err := parsed.Err(); err != nil {
 			return fmt.Errorf("reading a value to write it as YAML: %w", err)
 		}

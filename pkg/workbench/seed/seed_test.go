@@ -167,7 +167,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	var got []string
 	for _, o := range plane.Snapshot.Objects {
-		change, err := compare.Program{Program: program}.Admit(t.Context(), plane.Snapshot, o)
+		change, err := compare.CompiledSide{Program: program}.Admit(t.Context(), plane.Snapshot, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestLookupAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	admit := func(ctx context.Context) (string, error) {
-		change, err := compare.Program{Program: program}.Admit(ctx, plane.Snapshot, plane.Snapshot.Objects[0])
+		change, err := compare.CompiledSide{Program: program}.Admit(ctx, plane.Snapshot, plane.Snapshot.Objects[0])
 		if err != nil || change.Denied != nil {
 			return "", errors.Join(err, errors.New("it is not admitted"))
 		}

@@ -317,12 +317,12 @@ type Generator interface {
 	Generate(ctx context.Context, options ...Options) ([]Generated, error)
 }
 
-// Program is the Generator that runs graft-controlplane. If Path is empty, it is found in the folder of the running program,
+// Command is the Generator that runs graft-controlplane. If Path is empty, it is found in the folder of the running program,
 // or in PATH.
-type Program struct{ Path string }
+type Command struct{ Path string }
 
 // find returns the path of the program. The error wraps ErrNoGenerator.
-func (p Program) find() (string, error) {
+func (p Command) find() (string, error) {
 	if p.Path != "" {
 		return p.Path, nil
 	}
@@ -343,7 +343,7 @@ func (p Program) find() (string, error) {
 
 // Generate implements Generator: all control planes in one run. It fails if the program is not found, and with the message
 // of the program if its exit status is not 0.
-func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated, error) {
+func (p Command) Generate(ctx context.Context, options ...Options) ([]Generated, error) {
 	path, err := p.find()
 	if err != nil {
 		return nil, err

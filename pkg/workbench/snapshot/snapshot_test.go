@@ -279,7 +279,7 @@ func TestProgramFails(t *testing.T) {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\ncat >/dev/null\n"+script+"\n"), 0o700); err != nil { // #nosec G306 -- it is run
 			t.Fatal(err)
 		}
-		if _, err := (snapshot.Program{Path: path}).Generate(t.Context(), snapshot.Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+		if _, err := (snapshot.Command{Path: path}).Generate(t.Context(), snapshot.Options{}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one with %q", script, err, want)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 )
 
 // Find finds the tests of a kind below paths. It fails the test for an invalid one.
-func Find(t testing.TB, kind golden.Kind, paths ...string) *golden.Found {
+func Find(t testing.TB, tester golden.Tester, paths ...string) *golden.Found {
 	t.Helper()
-	found, err := golden.Find([]golden.Kind{kind}, paths...)
+	found, err := golden.Find([]golden.Tester{tester}, paths...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,9 +55,9 @@ func Written(t testing.TB, results []golden.Result) string {
 }
 
 // Failing checks that no case in testdata/failing passes, and compares the messages.
-func Failing(t *testing.T, kind golden.Kind) {
+func Failing(t *testing.T, tester golden.Tester) {
 	t.Helper()
-	results := Run(t, Find(t, kind, "testdata/failing"))
+	results := Run(t, Find(t, tester, "testdata/failing"))
 	files.Compare(t, "testdata/failing/want.txt", Written(t, results))
 	for i := range results {
 		if results[i].OK() {
@@ -67,7 +67,7 @@ func Failing(t *testing.T, kind golden.Kind) {
 }
 
 // Wrong compares the errors of each invalid table and folder in testdata/wrong.
-func Wrong(t *testing.T, kind golden.Kind) {
+func Wrong(t *testing.T, tester golden.Tester) {
 	t.Helper()
 	entries, err := os.ReadDir("testdata/wrong")
 	if err != nil || len(entries) == 0 {
@@ -79,7 +79,7 @@ func Wrong(t *testing.T, kind golden.Kind) {
 			continue
 		}
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			found, err := golden.Find([]golden.Kind{kind}, path)
+			found, err := golden.Find([]golden.Tester{tester}, path)
 			if err == nil {
 				t.Fatalf("%d cases are found", len(found.Cases))
 			}
@@ -89,9 +89,9 @@ func Wrong(t *testing.T, kind golden.Kind) {
 }
 
 // FuzzTable checks that any text of a table becomes cases with different names, or findings with positions, as graft
-// lint reports them. The seeds are the tables in testdata and tables with duplicate keys. fresh returns a new Kind for
-// each text.
-func FuzzTable(f *testing.F, fresh func() golden.Kind) {
+// lint reports them. The seeds are the tables in testdata and tables with duplicate keys. fresh returns a new Tester
+// for each text.
+func FuzzTable(f *testing.F, fresh func() golden.Tester) {
 	f.Helper()
 	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml", "../../lint/testdata/duplicates/*ProfileTest.yaml")
 	f.Add([]byte(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","profiles":["a"],` +

@@ -91,7 +91,7 @@ func comparison(ctx context.Context) *render.Page {
 	snapshots, err := matrix.Snapshots(ctx, gardener.Generator{})
 	Expect(err).NotTo(HaveOccurred(), "writing control planes")
 	result, err := compare.Run(ctx, compare.Options{
-		Old: compare.Program{Program: compile(was)}, New: compare.Program{Program: compile(is)},
+		Old: compare.CompiledSide{Program: compile(was)}, New: compare.CompiledSide{Program: compile(is)},
 		OldName: "v1.4.0:openstack", NewName: "openstack", OldFiles: []string{was.Name}, NewFiles: []string{is.Name},
 		Snapshots: snapshots,
 	})

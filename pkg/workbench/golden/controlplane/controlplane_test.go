@@ -97,5 +97,5 @@ func TestInterrupted(t *testing.T) {
 
 // FuzzTable checks that any table gives cases with unique names, or findings with a position.
 func FuzzTable(f *testing.F) {
-	kinds.FuzzTable(f, func() golden.Kind { return controlplane.New(nil, "profile.yaml") })
+	kinds.FuzzTable(f, func() golden.Tester { return controlplane.New(nil, "profile.yaml") })
 }

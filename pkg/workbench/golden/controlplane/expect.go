@@ -72,7 +72,7 @@ func compileSelector(at source.Node, path, title string, wanted []string, mayBeO
 }
 
 // matches reports whether the selector selects an object by itself.
-func (s *selector) matches(o *object) bool {
+func (s *selector) matches(o *admittedObject) bool {
 	if s.target == nil {
 		return !s.others && strings.EqualFold(o.Kind, s.kind) && o.Name == s.name
 	}

@@ -40,7 +40,7 @@ func (r *run) expect(ctx context.Context, e *expectation) {
 }
 
 // concerns reports whether an expectation concerns an object.
-func (r *run) concerns(e *expectation, o *object) bool {
+func (r *run) concerns(e *expectation, o *admittedObject) bool {
 	if !e.others {
 		return e.matches(o)
 	}
@@ -48,7 +48,7 @@ func (r *run) concerns(e *expectation, o *object) bool {
 }
 
 // judge holds an expectation against an object.
-func (r *run) judge(ctx context.Context, e *expectation, o *object) {
+func (r *run) judge(ctx context.Context, e *expectation, o *admittedObject) {
 	switch fail := func(f golden.Failure) { r.fail(e.At, o.String(), f) }; {
 	case e.State == v1alpha1.TestAbsent:
 		fail(golden.Failure{Message: "exists, but must be absent"})
@@ -98,7 +98,7 @@ func (r *run) judge(ctx context.Context, e *expectation, o *object) {
 	}
 }
 
-func (r *run) judgeDenial(want *v1alpha1.TestDenial, o *object) {
+func (r *run) judgeDenial(want *v1alpha1.TestDenial, o *admittedObject) {
 	if reason := want.Reason; reason.Value != "" && reason.Value != string(o.denied.Reason) {
 		r.fail(reason.At, o.String(), golden.Failure{Path: "denied.reason", Want: reason.Value, Got: o.reason()})
 	}
@@ -108,7 +108,7 @@ func (r *run) judgeDenial(want *v1alpha1.TestDenial, o *object) {
 }
 
 // judgeRules checks the outcomes of rules.
-func (r *run) judgeRules(rules source.Node, o *object) {
+func (r *run) judgeRules(rules source.Node, o *admittedObject) {
 	for _, f := range rules.Fields() {
 		var known []string
 		found, name, want := false, f.Key.Value, f.Value.Value
@@ -138,7 +138,7 @@ func (r *run) judgeRules(rules source.Node, o *object) {
 }
 
 // idle returns the reason why no rule changed an object.
-func idle(o *object) string {
+func idle(o *admittedObject) string {
 	if len(o.applied) == 0 {
 		return ": no rule is for it"
 	}
@@ -159,7 +159,7 @@ func placed(at source.Position, rule string) string {
 
 // authors returns the rules that wrote the lines with all the texts, each once; for missing lines, the rules that
 // removed them.
-func (o *object) authors(ctx context.Context, near []string, gone bool) []string {
+func (o *admittedObject) authors(ctx context.Context, near []string, gone bool) []string {
 	change, err := o.change(ctx)
 	if err != nil {
 		return nil
@@ -191,7 +191,7 @@ type subject struct {
 }
 
 // subject returns the result for an expectation that matches the object.
-func (o *object) subject(e *expectation) (*subject, error) {
+func (o *admittedObject) subject(e *expectation) (*subject, error) {
 	parsed, err := document.Parse(o.result)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", o, err)

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/snapshot"
 )
 
-// Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
+// Table implements golden.Tester: each case of a table becomes one for each of its shoots and versions.
 func (t *Tester) Table(node source.Node) *golden.Suite {
 	r := tableReader{tester: t}
 	if r.Suite = golden.NewSuite(node, t.Name(), &r.table, t.profiles); len(r.Findings) == 0 {

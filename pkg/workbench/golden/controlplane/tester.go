@@ -42,17 +42,17 @@ import (
 type Tester struct {
 	generator snapshot.Generator
 	profiles  []string
-	programs  golden.Cache[*program]
+	programs  golden.Cache[*compiledProfiles]
 	planes    planes
 }
 
 // New returns the kind. The generator creates control planes for tests without their own; profiles are the paths of the
 // tested profiles if a test names none, instead of the nearest profile.yaml.
 func New(generator snapshot.Generator, profiles ...string) *Tester {
-	return &Tester{generator: generator, profiles: profiles, programs: golden.Cache[*program]{}, planes: planes{generated: map[string]snapshot.Generated{}}}
+	return &Tester{generator: generator, profiles: profiles, programs: golden.Cache[*compiledProfiles]{}, planes: planes{generated: map[string]snapshot.Generated{}}}
 }
 
-// Name implements golden.Kind.
+// Name implements golden.Tester.
 func (t *Tester) Name() string { return v1alpha1.KindProviderProfileTest }
 
 // Prepare compiles the profiles of the cases and generates the control planes, each once. It fails if control planes
@@ -116,15 +116,15 @@ func (p *planes) Generate(_ context.Context, options ...snapshot.Options) ([]sna
 	return all, nil
 }
 
-// program are profiles as a test needs them, compiled once for all tests that need them so.
-type program struct {
+// compiledProfiles are profiles as a test needs them, compiled once for all tests that need them so.
+type compiledProfiles struct {
 	*mutation.Program
 	// provider is the cloud of the first profile.
 	provider string
 }
 
 // program returns a function that compiles profiles with these parameters, for Gardener of today or the older generation.
-func (t *Tester) program(paths []string, legacy bool, parameters map[string]source.Node) func() (*program, error) {
+func (t *Tester) program(paths []string, legacy bool, parameters map[string]source.Node) func() (*compiledProfiles, error) {
 	values := map[string]any{}
 	for name, node := range parameters {
 		values[name] = golden.Plain(node)
@@ -134,10 +134,10 @@ func (t *Tester) program(paths []string, legacy bool, parameters map[string]sour
 	if legacy {
 		options.Generation = contract.Labelled
 	}
-	return t.programs.Once(key, func() (*program, error) { return newProgram(paths, options, parameters) })
+	return t.programs.Once(key, func() (*compiledProfiles, error) { return newProgram(paths, options, parameters) })
 }
 
-func newProgram(paths []string, options profiles.Options, parameters map[string]source.Node) (*program, error) {
+func newProgram(paths []string, options profiles.Options, parameters map[string]source.Node) (*compiledProfiles, error) {
 	if len(paths) == 0 {
 		return nil, golden.ErrNoProfile
 	}
@@ -145,7 +145,7 @@ func newProgram(paths []string, options profiles.Options, parameters map[string]
 	if err != nil {
 		return nil, err
 	}
-	return profile.Guard(files, func(files []source.File) (*program, error) {
+	return profile.Guard(files, func(files []source.File) (*compiledProfiles, error) {
 		documents, findings := profile.Load(files...)
 		if len(findings) == 0 {
 			findings = override(documents, parameters)
@@ -160,7 +160,7 @@ func newProgram(paths []string, options profiles.Options, parameters map[string]
 		if err != nil {
 			return nil, err
 		}
-		p := &program{Program: compiled}
+		p := &compiledProfiles{Program: compiled}
 		if len(documents) > 0 && len(documents[0].Providers) > 0 {
 			p.provider = documents[0].Providers[0]
 		}
@@ -185,7 +185,7 @@ type caseTest struct {
 	at source.Node
 	// written is the setting.
 	written source.Place
-	program func() (*program, error)
+	program func() (*compiledProfiles, error)
 	planes  *planes
 	input   snapshot.Input
 	// more are further objects for the webhooks, in addition to those of the input.
@@ -235,8 +235,8 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 type run struct {
 	*caseTest
 
-	program *program
-	objects []*object
+	program *compiledProfiles
+	objects []*admittedObject
 	outcome golden.Outcome
 }
 
@@ -259,7 +259,7 @@ func (r *run) fail(at source.Node, subject string, f golden.Failure) {
 func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 	objects := slices.Concat(s.Objects, r.more)
 	for i, m := range objects {
-		o := &object{Object: m, snapshot: s, program: r.program.Program, old: s.Old[snapshot.OldKey(m)]}
+		o := &admittedObject{Object: m, snapshot: s, program: r.program.Program, old: s.Old[snapshot.OldKey(m)]}
 		if i >= len(s.Objects) && o.Namespace == "" {
 			o.Namespace = s.Namespace().Name
 		}
@@ -285,7 +285,7 @@ func (r *run) admit(ctx context.Context, s *snapshot.Snapshot) error {
 }
 
 // edit applies the edits for the object.
-func (r *run) edit(o *object) error {
+func (r *run) edit(o *admittedObject) error {
 	original := o.JSON
 	for i := range r.edits {
 		e := &r.edits[i]
@@ -308,7 +308,7 @@ func (r *run) edit(o *object) error {
 }
 
 // again checks that a second admission, as a creation and as an update, changes nothing.
-func (r *run) again(ctx context.Context, o *object) {
+func (r *run) again(ctx context.Context, o *admittedObject) {
 	if len(o.applied) == 0 {
 		return
 	}
@@ -369,8 +369,8 @@ func (r *run) noMatch(s selector) string {
 	return fmt.Sprintf("%s; of kind %s are %s", text, s.kind, strings.Join(names, ", "))
 }
 
-// object is an object of a case with its result.
-type object struct {
+// admittedObject is an object of a case with its result.
+type admittedObject struct {
 	manifest.Object
 
 	snapshot *snapshot.Snapshot
@@ -384,15 +384,15 @@ type object struct {
 	rendered *render.Change
 }
 
-func (o *object) garden() bool { return o.snapshot.Namespace().Name == target.GardenNamespace }
+func (o *admittedObject) garden() bool { return o.snapshot.Namespace().Name == target.GardenNamespace }
 
-func (o *object) changed() bool { return !bytes.Equal(o.result, o.JSON) }
+func (o *admittedObject) changed() bool { return !bytes.Equal(o.result, o.JSON) }
 
 // reason returns the reason of the denial.
-func (o *object) reason() string { return string(o.denied.Reason) + ": " + o.denied.Error() }
+func (o *admittedObject) reason() string { return string(o.denied.Reason) + ": " + o.denied.Error() }
 
 // admit calls the webhooks for the object. It fails if there is no result; a denial is a result.
-func (o *object) admit(ctx context.Context) error {
+func (o *admittedObject) admit(ctx context.Context) error {
 	var err error
 	o.result, o.applied, err = o.snapshot.Result(ctx, o.program, o.Object, o.JSON, o.old)
 	if err == nil || errors.As(err, &o.denied) {
@@ -402,7 +402,7 @@ func (o *object) admit(ctx context.Context) error {
 }
 
 // change admits the object again and records the author of each line. It is slower, and only for output.
-func (o *object) change(ctx context.Context) (*render.Change, error) {
+func (o *admittedObject) change(ctx context.Context) (*render.Change, error) {
 	if o.rendered != nil {
 		return o.rendered, nil
 	}
@@ -456,7 +456,7 @@ const margin = 60
 
 // difference returns the effect of rules line by line, with the name of the rule after the first of its lines. It omits
 // line numbers of the profile, because they change with every line inserted above.
-func (o *object) difference(ctx context.Context) (string, error) {
+func (o *admittedObject) difference(ctx context.Context) (string, error) {
 	change, err := o.change(ctx)
 	if err != nil {
 		return "", err

@@ -83,5 +83,5 @@ func TestGoldens(t *testing.T) {
 
 // FuzzTable checks that any table gives cases with unique names, or findings with a position.
 func FuzzTable(f *testing.F) {
-	kinds.FuzzTable(f, func() golden.Kind { return interpreter.New("profile.yaml") })
+	kinds.FuzzTable(f, func() golden.Tester { return interpreter.New("profile.yaml") })
 }

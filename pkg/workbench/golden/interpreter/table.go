@@ -29,7 +29,7 @@ import (
 // answerEnding is the suffix of golden files' names; other files in the folder may contain objects.
 const answerEnding = ".answer.yaml"
 
-// Table implements golden.Kind.
+// Table implements golden.Tester.
 func (t *Tester) Table(node source.Node) *golden.Suite {
 	var table v1alpha1.InterpreterProfileTest
 	suite := golden.NewSuite(node, t.Name(), &table, t.profiles)
@@ -48,7 +48,7 @@ func (t *Tester) Table(node source.Node) *golden.Suite {
 	for i, name := range table.Optional {
 		optional[i] = name.Value
 	}
-	program := t.programs.Once(fmt.Sprintf("%t %q %q", table.Gardener, optional, suite.Profiles), func() (*program, error) {
+	program := t.programs.Once(fmt.Sprintf("%t %q %q", table.Gardener, optional, suite.Profiles), func() (*compiledProfiles, error) {
 		return newProgram(suite.Profiles, table.Gardener || len(optional) > 0, optional)
 	})
 	for i, written := range suite.Each {

@@ -34,23 +34,23 @@ import (
 // Tester is the kind of tests for InterpreterProfiles.
 type Tester struct {
 	profiles []string
-	programs golden.Cache[*program]
+	programs golden.Cache[*compiledProfiles]
 }
 
 // New returns the kind. Profiles are the paths of the tested profiles if a test names none, instead of the nearest
 // profile.yaml.
 func New(profiles ...string) *Tester {
-	return &Tester{profiles: profiles, programs: golden.Cache[*program]{}}
+	return &Tester{profiles: profiles, programs: golden.Cache[*compiledProfiles]{}}
 }
 
-// Name implements golden.Kind.
+// Name implements golden.Tester.
 func (t *Tester) Name() string { return v1alpha1.KindInterpreterProfileTest }
 
-// Prepare implements golden.Kind. The first case that runs compiles its profiles.
+// Prepare implements golden.Tester. The first case that runs compiles its profiles.
 func (t *Tester) Prepare(ctx context.Context, _ []*golden.Case) error { return ctx.Err() }
 
-// program are profiles as a test needs them, compiled once for all tests that need them so.
-type program struct {
+// compiledProfiles are profiles as a test needs them, compiled once for all tests that need them so.
+type compiledProfiles struct {
 	documents []*profile.Interpreter
 	*rule.Program
 	// places are the positions of rules by their names in traces.
@@ -58,7 +58,7 @@ type program struct {
 }
 
 // newProgram reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
-func newProgram(paths []string, withGardener bool, optional []string) (*program, error) {
+func newProgram(paths []string, withGardener bool, optional []string) (*compiledProfiles, error) {
 	if len(paths) == 0 && !withGardener {
 		return nil, golden.ErrNoProfile
 	}
@@ -73,7 +73,7 @@ func newProgram(paths []string, withGardener bool, optional []string) (*program,
 	if err != nil {
 		return nil, err
 	}
-	p := &program{documents: own, places: map[string]source.Position{}}
+	p := &compiledProfiles{documents: own, places: map[string]source.Position{}}
 	if withGardener {
 		embedded, err := gardener.Profiles(optional...)
 		if err != nil {
@@ -99,7 +99,7 @@ func newProgram(paths []string, withGardener bool, optional []string) (*program,
 }
 
 // withoutPositions removes positions in the profiles from a text, because they change with every line inserted above.
-func (p *program) withoutPositions(text string) string {
+func (p *compiledProfiles) withoutPositions(text string) string {
 	for _, d := range p.documents {
 		text = regexp.MustCompile(regexp.QuoteMeta(d.Node.File)+":[0-9: ]*").ReplaceAllString(text, "")
 	}
@@ -109,7 +109,7 @@ func (p *program) withoutPositions(text string) string {
 // caseTest is the test of a case.
 type caseTest struct {
 	at         source.Node
-	program    func() (*program, error)
+	program    func() (*compiledProfiles, error)
 	object     manifest.Object
 	observed   json.RawMessage
 	replicas   *int32
@@ -187,7 +187,7 @@ func (test *caseTest) Run(ctx context.Context) (golden.Outcome, error) {
 }
 
 // authors returns the rules that contribute to the answer.
-func (p *program) authors(kind string, t *rule.Trace) []string {
+func (p *compiledProfiles) authors(kind string, t *rule.Trace) []string {
 	var by []string
 	for i := range t.Rules {
 		r := &t.Rules[i]
@@ -203,7 +203,7 @@ func (p *program) authors(kind string, t *rule.Trace) []string {
 }
 
 // again fails if a repeated request changes the changed object once more: Karmada would write it repeatedly.
-func (test *caseTest) again(ctx context.Context, p *program, r interpreter.Request, t *rule.Trace) []golden.Failure {
+func (test *caseTest) again(ctx context.Context, p *compiledProfiles, r interpreter.Request, t *rule.Trace) []golden.Failure {
 	if t.Failure != nil || t.Response.Patch == nil || !r.Operation.Patches() {
 		return nil
 	}
@@ -231,7 +231,7 @@ const head = "# The whole answers, by operation. graft test --update writes this
 
 // answer returns an answer as decoded JSON, as golden files have it. It names no rules, as their numbers move when one is
 // written before them. The lists and the patch are there, maybe empty, where the operation has them.
-func (p *program) answer(o interpreter.Operation, t *rule.Trace) (map[string]any, error) {
+func (p *compiledProfiles) answer(o interpreter.Operation, t *rule.Trace) (map[string]any, error) {
 	var written any = t.Response
 	if t.Failure != nil {
 		written = map[string]any{"failure": map[string]any{"code": t.Failure.Code, "message": p.withoutPositions(t.Failure.Message)}}
