@@ -237,24 +237,24 @@ func (h *HardwareAddr) UnmarshalText(text []byte) error {
 // Exhausted is the error of a pool that has nothing left. It is ErrExhausted.
 type Exhausted struct {
 	Pool string
-	Of   Kind
+	Of   ResourceKind
 	// Text describes the missing resource for users.
 	Text string
 }
 
-// Kind is the kind of an exhausted resource.
-type Kind string
+// ResourceKind is the kind of an exhausted resource.
+type ResourceKind string
 
 // The kinds: addresses of a family, VLANs of a trunk, and resources selected by a cloud.
 const (
-	OfIPv4  Kind = "ipv4"
-	OfIPv6  Kind = "ipv6"
-	OfVLAN  Kind = "vlan"
-	OfCloud Kind = "cloud"
+	OfIPv4  ResourceKind = "ipv4"
+	OfIPv6  ResourceKind = "ipv6"
+	OfVLAN  ResourceKind = "vlan"
+	OfCloud ResourceKind = "cloud"
 )
 
 // OfFamily returns the kind of addresses with this number of bits.
-func OfFamily(bits int) Kind {
+func OfFamily(bits int) ResourceKind {
 	if bits == 32 {
 		return OfIPv4
 	}

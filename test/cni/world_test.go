@@ -96,7 +96,7 @@ type server struct {
 	host   *host
 	store  ledger.Store
 	ledger *ledger.Ledger
-	cloud  *cni.Cloud
+	cloud  *cni.PluginCloud
 
 	mutex   sync.Mutex
 	reports []string

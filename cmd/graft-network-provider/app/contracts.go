@@ -19,7 +19,7 @@ import (
 
 // contracts returns all supported APIs by name. To add one, write a codec, add an entry here, and add its name
 // to the configuration. The timeouts exceed those of the codecs, which know their clients' limits.
-func (p *program) contracts() map[string]server.Contract {
+func (p *process) contracts() map[string]server.Contract {
 	named := func(name string) api.Options {
 		return api.Options{
 			Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Log: p.Log.WithName(name),
@@ -70,7 +70,7 @@ func spiderpoolEndpoint(path string) string {
 }
 
 // allListeners returns the configured listeners and the administration socket.
-func (p *program) allListeners() ([]server.Listener, error) {
+func (p *process) allListeners() ([]server.Listener, error) {
 	listeners, err := p.Listeners(p.contracts())
 	if err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// program is the running program.
-type program struct {
+// process is the running program.
+type process struct {
 	*installation.Parts
 	server *server.Server
 	leaks  *installation.Leaks
@@ -44,7 +44,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	p := &program{Parts: &installation.Parts{Installation: &o.Installation, Log: logger, Registry: prometheus.NewRegistry()}}
+	p := &process{Parts: &installation.Parts{Installation: &o.Installation, Log: logger, Registry: prometheus.NewRegistry()}}
 	p.Metrics = server.NewMetrics(p.Registry)
 	p.OpenStack = openstack.NewMetrics(p.Registry)
 	p.life = &shell.Life{
@@ -74,7 +74,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 }
 
 // reloading returns the options for the active profiles.
-func (p *program) reloading() reload.Options {
+func (p *process) reloading() reload.Options {
 	o, log := p.Reloading(), p.Log.WithName("background")
 	o.Metrics, o.Log = reload.NewMetrics(p.Registry), p.Log.WithName("profiles")
 	o.Service.Disabled = func(ctx context.Context, pool string) error {
@@ -91,7 +91,7 @@ func (p *program) reloading() reload.Options {
 }
 
 // run opens the addresses and starts all work.
-func (p *program) run(ctx context.Context) (err error) {
+func (p *process) run(ctx context.Context) (err error) {
 	shell.AddProcessMetrics(p.Registry)
 	p.Registry.MustRegister(
 		server.Collector{Pools: p.Reloader.Usage, Clouds: p.Reloader.Clouds, Pending: p.Reloader.Service().Pending, Exhaustions: p.Reloader.Service().Exhaustions},
@@ -127,14 +127,14 @@ func (p *program) run(ctx context.Context) (err error) {
 }
 
 // notify reports the program's state to systemd if it asks for it (sd_notify(3)).
-func (p *program) notify(state string) {
+func (p *process) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		p.Log.Error(err, "Notifying systemd failed: systemd can consider the service as not started", "state", state)
 	}
 }
 
 // work returns the background work. An error that prevents further work ends the program.
-func (p *program) work(ctx context.Context, end func(error)) []func() {
+func (p *process) work(ctx context.Context, end func(error)) []func() {
 	p.notify(daemon.SdNotifyReady)
 	all := []func(){
 		func() { p.Reloader.Service().Run(ctx) },
@@ -160,7 +160,7 @@ func (p *program) work(ctx context.Context, end func(error)) []func() {
 }
 
 // monitor opens the monitoring port.
-func (p *program) monitor(ctx context.Context) (stop func(), err error) {
+func (p *process) monitor(ctx context.Context) (stop func(), err error) {
 	m := &serving.Monitor{
 		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.Registry, Profiling: p.Config.Debugging.Profiling,
 		Ready: map[string]func(context.Context) error{"shutdown": serving.Ready(p.life.Draining), "ledger": p.remembers, "recovery": p.hasRecovered},
@@ -172,7 +172,7 @@ func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 var noOwner = network.Owner{Contract: "readyz", Key: "none"}
 
 // remembers reports whether the ledger answers.
-func (p *program) remembers(ctx context.Context) error {
+func (p *process) remembers(ctx context.Context) error {
 	if !p.opened.Load() {
 		return errors.New("the ledger is being opened")
 	}
@@ -182,7 +182,7 @@ func (p *program) remembers(ctx context.Context) error {
 	return nil
 }
 
-func (p *program) hasRecovered(context.Context) error {
+func (p *process) hasRecovered(context.Context) error {
 	if !p.recovered.Load() {
 		return errors.New("operations from before the start are being completed")
 	}

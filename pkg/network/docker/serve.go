@@ -71,8 +71,8 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, m method, q *requ
 	return err
 }
 
-// outcome is the result of a call.
-type outcome struct {
+// callResult is the result of a call.
+type callResult struct {
 	answer   any
 	err      error
 	panicked *wire.Panic
@@ -81,10 +81,10 @@ type outcome struct {
 // withTimeout executes a call with a time limit. It continues if the client disconnects, to avoid partial results.
 func (h *handler) withTimeout(caller context.Context, do func(context.Context) (any, error)) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), h.Patience)
-	ended := make(chan outcome, 1)
+	ended := make(chan callResult, 1)
 	go func() {
 		defer cancel()
-		var o outcome
+		var o callResult
 		defer func() {
 			if value := recover(); value != nil {
 				o.panicked = &wire.Panic{Value: value, Stack: debug.Stack()}
@@ -108,16 +108,16 @@ func (h *handler) withTimeout(caller context.Context, do func(context.Context) (
 	}
 }
 
-// failure is the body of an error. Docker's client reads Err if the status is not 200 (pkg/plugins). The IPAM
+// errorBody is the body of an error. Docker's client reads Err if the status is not 200 (pkg/plugins). The IPAM
 // driver reads Error if it is 200.
-type failure struct {
+type errorBody struct {
 	Err   string `json:"Err"`
 	Error string `json:"Error,omitempty"`
 }
 
 // failureOf returns the error body for a path.
-func failureOf(path, message string) failure {
-	f := failure{Err: cmp.Or(wire.Line(message), "it failed")}
+func failureOf(path, message string) errorBody {
+	f := errorBody{Err: cmp.Or(wire.Line(message), "it failed")}
 	if strings.HasPrefix(path, "/IpamDriver.") {
 		f.Error = f.Err
 	}

@@ -24,7 +24,7 @@ import (
 type draft struct {
 	documents []*profile.Network
 	policy    *policy.Policy
-	clouds    map[string]service.Cloud
+	clouds    map[string]service.LimitedCloud
 	// declared are all clouds of the documents, also those that could not be made.
 	declared map[string]policy.CloudSpec
 	// warnings are findings that do not prevent the activation.
@@ -60,7 +60,7 @@ func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 		return nil, err
 	}
 	d := &draft{
-		documents: documents, policy: served, clouds: map[string]service.Cloud{}, declared: whole.Clouds,
+		documents: documents, policy: served, clouds: map[string]service.LimitedCloud{}, declared: whole.Clouds,
 		warnings: slices.Concat(findings, vouched),
 	}
 	if err := d.makeClouds(o, cmp.Or(active, &draft{})); err != nil {
@@ -87,7 +87,7 @@ func (d *draft) makeClouds(o *Options, active *draft) error {
 		}
 		d.warnings = append(d.warnings, findings...)
 		if made != nil {
-			d.clouds[name] = service.Cloud{Cloud: made, Limiter: o.limiter(name, spec, old.Limiter), Settle: o.Settle(spec)}
+			d.clouds[name] = service.LimitedCloud{Cloud: made, Limiter: o.limiter(name, spec, old.Limiter), Settle: o.Settle(spec)}
 		}
 	}
 	return problems.Err()

@@ -113,7 +113,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	exhaustions := c.Exhaustions()
 	for name, usage := range c.Pools() {
-		exhausted := func(kind network.Kind) {
+		exhausted := func(kind network.ResourceKind) {
 			count := exhaustions[service.Exhaustion{Pool: name, Resource: kind}]
 			to <- prometheus.MustNewConstMetric(descExhausted, prometheus.CounterValue, float64(count), name, string(kind))
 		}

@@ -54,7 +54,7 @@ func (e *router) find(path string) (Contract, string) {
 func (e *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	contract, endpoint := e.find(r.URL.Path)
-	answer := &answer{ResponseWriter: w}
+	answer := &statusRecorder{ResponseWriter: w}
 	e.metrics.inFlight.Inc()
 	defer func() {
 		code, took := cmp.Or(answer.status, http.StatusOK), time.Since(began)
@@ -124,7 +124,7 @@ func serve(ctx context.Context, w http.ResponseWriter, r *http.Request, c Contra
 }
 
 // recoverPanic answers a request whose handler panicked. It must be deferred.
-func (e *router) recoverPanic(w *answer, r *http.Request, contract Contract, endpoint string) {
+func (e *router) recoverPanic(w *statusRecorder, r *http.Request, contract Contract, endpoint string) {
 	panicked := recover()
 	if panicked == nil {
 		return
@@ -144,14 +144,14 @@ func (e *router) recoverPanic(w *answer, r *http.Request, contract Contract, end
 	contract.refuse(w, r, api.Problemf(http.StatusInternalServerError, "the server failed; its log has the reason"))
 }
 
-// answer records the status of a response.
-type answer struct {
+// statusRecorder records the status of a response.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
+func (a *statusRecorder) WriteHeader(status int) {
 	if a.status == 0 && status >= http.StatusOK {
 		a.status = status
 	}
@@ -159,7 +159,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 // Write implements http.ResponseWriter.
-func (a *answer) Write(data []byte) (int, error) {
+func (a *statusRecorder) Write(data []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
@@ -167,4 +167,4 @@ func (a *answer) Write(data []byte) (int, error) {
 }
 
 // Unwrap implements the interface for http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *statusRecorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }

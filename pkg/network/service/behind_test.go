@@ -183,7 +183,7 @@ func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 	if got := w.reported(); len(got) != 2 {
 		t.Errorf("reports: %q", got)
 	}
-	w.Configure(named("new", another), map[string]service.Cloud{"old": {Cloud: old}})
+	w.Configure(named("new", another), map[string]service.LimitedCloud{"old": {Cloud: old}})
 	w.gone("a", "c")
 	w.release("b")
 	w.gone("b")
@@ -229,7 +229,7 @@ func TestUndeclaredCloudBlocksNoOther(t *testing.T) {
 	if got := w.reported(); len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("releases wait for their cloud (%d)", many)) {
 		t.Errorf("reports: %q", got)
 	}
-	w.Configure(named("fabric", fabric), map[string]service.Cloud{"gone": {Cloud: newFake()}})
+	w.Configure(named("fabric", fabric), map[string]service.LimitedCloud{"gone": {Cloud: newFake()}})
 	w.eventually("all are released", func() bool {
 		w.clock.Step(time.Second)
 		left := 0

@@ -112,7 +112,7 @@ func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state netw
 			return a, err
 		}
 	}
-	return s.record(ctx, a, outcome{binding, of.name, earlier}, state)
+	return s.record(ctx, a, bindResult{binding, of.name, earlier}, state)
 }
 
 // poll is the interval between reads of a row that another server works on. A bind takes some tenths of a second.
@@ -177,7 +177,7 @@ const minimumLease = time.Second
 
 // callCloud calls a cloud in the turn p, or in a new one if that belongs to another cloud. It checks the lease directly before the call, and
 // the call ends before the lease.
-func (s *Service) callCloud(ctx context.Context, of Cloud, p *turn, do func(ctx context.Context) error) error {
+func (s *Service) callCloud(ctx context.Context, of LimitedCloud, p *turn, do func(ctx context.Context) error) error {
 	if p == nil || p.limiter != of.Limiter {
 		p.cancel()
 		p = of.Limiter.enqueue(false)
@@ -195,7 +195,7 @@ func (s *Service) callCloud(ctx context.Context, of Cloud, p *turn, do func(ctx 
 
 // callBind calls the cloud. Before, it records until when the call may have an effect; the call ends so early that it
 // cannot be sent too late for that, even if this process is paused before it.
-func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *turn) (binding network.Binding, err error) {
+func (s *Service) callBind(ctx context.Context, a network.Allocation, of LimitedCloud, p *turn) (binding network.Binding, err error) {
 	err = s.callCloud(ctx, of, p, func(ctx context.Context) error {
 		if of.Settle > 0 {
 			until := s.options.Clock.Now().Add(of.Settle + of.Settle/2 + of.Settle/4)
@@ -227,15 +227,15 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 	return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
 }
 
-// outcome is the result of a cloud call, with the time until which earlier calls may still take effect.
-type outcome struct {
+// bindResult is the result of a cloud call, with the time until which earlier calls may still take effect.
+type bindResult struct {
 	binding network.Binding
 	cloud   string
 	earlier time.Time
 }
 
 // applyOutcome records the outcome of a call.
-func applyOutcome(a *network.Allocation, o outcome, state network.State) error {
+func applyOutcome(a *network.Allocation, o bindResult, state network.State) error {
 	if a.State == network.Releasing {
 		return errReleased
 	}
@@ -256,7 +256,7 @@ const longestPause = 256 * time.Millisecond
 
 // record writes the result of a cloud call. If another owner still has an address that the cloud selected, because the
 // cloud has already processed its release, that release is completed first.
-func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, state network.State) (network.Allocation, error) {
+func (s *Service) record(ctx context.Context, a network.Allocation, o bindResult, state network.State) (network.Allocation, error) {
 	if !o.earlier.After(s.options.Clock.Now()) {
 		o.earlier = time.Time{}
 	}
@@ -298,7 +298,7 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 }
 
 // recordOutcome records in the row of a release that a binding call has ended, with its result.
-func (s *Service) recordOutcome(ctx context.Context, a network.Allocation, o outcome) {
+func (s *Service) recordOutcome(ctx context.Context, a network.Allocation, o bindResult) {
 	released, err := s.update(ctx, a, func(found *network.Allocation) error {
 		if found.State == network.Releasing {
 			found.BindUntil, found.Binding = o.earlier, o.binding
@@ -376,7 +376,7 @@ func (s *Service) completeAll(ctx context.Context, all []network.Allocation) err
 		if a.State == network.Bound {
 			return nil
 		}
-		return applyOutcome(a, outcome{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
+		return applyOutcome(a, bindResult{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
 	}, owners...)
 	if errors.Is(err, network.ErrNotHeld) {
 		return errReleased // another server has released it, and unbinds it

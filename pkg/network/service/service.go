@@ -48,8 +48,8 @@ type Pool struct {
 	retired bool
 }
 
-// Cloud is a cloud with its limiter, as in Pool.
-type Cloud struct {
+// LimitedCloud is a cloud with its limiter, as in Pool.
+type LimitedCloud struct {
 	Cloud   cloud.Cloud
 	Limiter *Limiter
 	Settle  time.Duration
@@ -98,7 +98,7 @@ type Service struct {
 type configuration struct {
 	pools map[string]Pool
 	// clouds has all clouds that were known since the start, by the names in rows.
-	clouds map[string]Cloud
+	clouds map[string]LimitedCloud
 }
 
 // New returns a service. The pools have the names of the ledger's pools.
@@ -122,8 +122,8 @@ func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
 // missing pool allocates nothing, but its cloud still gets releases. clouds has the clouds that no pool names. An
 // allocation stays with the cloud in its row, so clouds stay known until the process ends; a new declaration of a name
 // replaces the old one.
-func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
-	next := configuration{pools: map[string]Pool{}, clouds: map[string]Cloud{}}
+func (s *Service) Configure(pools map[string]Pool, clouds map[string]LimitedCloud) {
+	next := configuration{pools: map[string]Pool{}, clouds: map[string]LimitedCloud{}}
 	before := cmp.Or(s.active.Load(), &configuration{})
 	for name, pool := range before.pools {
 		pool.retired = true
@@ -133,7 +133,7 @@ func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
 	maps.Copy(next.clouds, clouds)
 	for name, pool := range pools {
 		if next.pools[name] = pool; pool.Cloud != nil && pool.CloudName != "" {
-			next.clouds[pool.CloudName] = Cloud{Cloud: pool.Cloud, Limiter: pool.Limiter, Settle: pool.Settle}
+			next.clouds[pool.CloudName] = LimitedCloud{Cloud: pool.Cloud, Limiter: pool.Limiter, Settle: pool.Settle}
 		}
 	}
 	s.active.Store(&next)
@@ -157,18 +157,18 @@ func (s *Service) pool(name string) (Pool, error) {
 var errUnknownCloud = errors.New("this server has no such cloud")
 
 // backend returns the cloud that has bound an allocation or will bind it. Its Cloud is nil if none is called.
-func (s *Service) backend(a network.Allocation) (Cloud, error) {
+func (s *Service) backend(a network.Allocation) (LimitedCloud, error) {
 	pool, err := s.pool(a.Pool)
 	if err != nil {
-		return Cloud{}, err
+		return LimitedCloud{}, err
 	}
 	name := cmp.Or(a.Cloud, pool.CloudName)
 	if name == "" {
-		return Cloud{pool.Cloud, pool.Limiter, pool.Settle, ""}, nil
+		return LimitedCloud{pool.Cloud, pool.Limiter, pool.Settle, ""}, nil
 	}
 	of, known := s.active.Load().clouds[name]
 	if !known {
-		return Cloud{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until its bindings are released",
+		return LimitedCloud{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until its bindings are released",
 			network.ErrUnavailable, name, errUnknownCloud)
 	}
 	of.name = name
@@ -285,7 +285,7 @@ func (s *Service) markReleasing(a *network.Allocation) {
 // Exhaustion names a pool, and the kind of resource that it had none left of.
 type Exhaustion struct {
 	Pool     string
-	Resource network.Kind
+	Resource network.ResourceKind
 }
 
 // Exhaustions returns the number of requests since the start that found nothing left, by pool and kind.

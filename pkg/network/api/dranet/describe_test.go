@@ -39,7 +39,7 @@ func (d *describer) Describe(_ context.Context, mac string) (cloud.Description, 
 func TestDescribe(t *testing.T) {
 	w := newWorld(t, "testdata/cloud.yaml", nil)
 	behind := &describer{}
-	w.options.Service.Configure(nil, map[string]service.Cloud{"neutron": {Cloud: behind}})
+	w.options.Service.Configure(nil, map[string]service.LimitedCloud{"neutron": {Cloud: behind}})
 	const known, unknown = `{"name":"eth0","mac_address":"46:8f:01:02:03:04"}`, `{"name":"eth1","mac_address":"46:8f:01:02:03:05"}`
 	for _, test := range []struct{ path, device, want string }{
 		{"/GetDeviceAttributes", known, `{"acme.com/network":{"string":"n1"}}`},

@@ -79,8 +79,8 @@ func budget(r *http.Request) time.Duration {
 	return left - min(left/returnPart, returnMost)
 }
 
-// entry is the binding of an address.
-type entry struct {
+// binding is the binding of an address.
+type binding struct {
 	Node    string `json:"nodeName"`
 	Address string `json:"ipAddress"`
 	Subnet  string `json:"subnet"`
@@ -104,12 +104,12 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	api.Write(w, http.StatusOK, map[string]entry{"entry": found})
+	api.Write(w, http.StatusOK, map[string]binding{"entry": found})
 	return nil
 }
 
 // findBinding finds the binding of an address in any pool. The error wraps network.ErrNotHeld if there is none.
-func (h *handler) findBinding(ctx context.Context, address netip.Addr) (entry, error) {
+func (h *handler) findBinding(ctx context.Context, address netip.Addr) (binding, error) {
 	for _, pool := range h.Policy().Pools {
 		for _, subnet := range pool.Subnets {
 			if !subnet.Prefix.Contains(address) {
@@ -117,15 +117,15 @@ func (h *handler) findBinding(ctx context.Context, address netip.Addr) (entry, e
 			}
 			a, err := h.Service.ByAddress(ctx, pool.Name, address)
 			if err == nil && a.Owner.Contract == Contract && a.State == network.Bound {
-				return entry{
+				return binding{
 					Node: a.Holder.Node, Address: address.String(), Subnet: subnet.Prefix.String(), Parent: a.Holder.Device,
 					MAC: a.HardwareAddr().String(), VLAN: int64(a.VLANID()),
 				}, nil
 			}
 			if err != nil && !errors.Is(err, network.ErrNotHeld) {
-				return entry{}, err
+				return binding{}, err
 			}
 		}
 	}
-	return entry{}, network.ErrNotHeld
+	return binding{}, network.ErrNotHeld
 }

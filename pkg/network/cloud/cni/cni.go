@@ -38,8 +38,8 @@ type Options struct {
 // recently limits the stored bindings, which are needed until the ledger has them.
 const recently = 4096
 
-// Cloud is a cloud.Cloud.
-type Cloud struct {
+// PluginCloud is a cloud.Cloud that runs CNI plugins.
+type PluginCloud struct {
 	configuration string
 	options       Options
 	// recent caches results of plugins by cloud.Identity, because a plugin need not return the result again.
@@ -47,20 +47,20 @@ type Cloud struct {
 }
 
 // New makes the cloud of the configuration with a name. The configuration is read when a plugin is run.
-func New(configuration string, o Options) *Cloud {
+func New(configuration string, o Options) *PluginCloud {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	return &Cloud{configuration: configuration, options: o, recent: lru.New(recently)}
+	return &PluginCloud{configuration: configuration, options: o, recent: lru.New(recently)}
 }
 
 // Check returns an error if the configuration or the plugin is missing.
-func (c *Cloud) Check() error {
+func (c *PluginCloud) Check() error {
 	_, err := load(c.options, c.configuration)
 	return err
 }
 
 // Bind implements cloud.Cloud. If the response of an earlier attempt was lost and the plugin does not repeat it, Bind
 // first releases the result of that attempt. It fails with network.ErrRefused if the plugin rejects the allocation.
-func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+func (c *PluginCloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, err
 	}
@@ -82,7 +82,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 		return network.Binding{}, err
 	}
 	result, err := p.run(ctx, "ADD", at, a.Addresses)
-	if _, ended := errors.AsType[*failure](err); ended && !errors.Is(err, network.ErrRefused) {
+	if _, ended := errors.AsType[*pluginError](err); ended && !errors.Is(err, network.ErrRefused) {
 		// A plugin may refuse to add twice (host-local does), and a runtime owes a DEL after an ADD that has failed.
 		if _, err := p.run(ctx, "DEL", at, nil); err != nil {
 			return network.Binding{}, err
@@ -101,7 +101,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 }
 
 // Unbind implements cloud.Cloud. The plugin releases only the addresses of this owner. It fails if the plugin does.
-func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
+func (c *PluginCloud) Unbind(ctx context.Context, a network.Allocation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -120,28 +120,28 @@ func (p *plugin) convertError(command string, err error) error {
 	case response.Code == types.ErrTryAgainLater:
 		return cloud.NewRetryAfter(pause, text)
 	case command == "ADD" && taken.MatchString(response.Msg):
-		return &failure{text, []error{network.ErrRefused, network.ErrTaken}}
+		return &pluginError{text, []error{network.ErrRefused, network.ErrTaken}}
 	case command == "ADD" && exhausted.MatchString(response.Msg+" "+response.Details):
-		return &failure{text, []error{network.ErrRefused, network.ErrExhausted}}
+		return &pluginError{text, []error{network.ErrRefused, network.ErrExhausted}}
 	default:
-		return &failure{text, nil}
+		return &pluginError{text, nil}
 	}
 }
 
 // longest limits the characters of a plugin's message.
 const longest = 300
 
-// failure is the error of a plugin that ran to its end. It wraps the errors of package network in is.
-type failure struct {
+// pluginError is the error of a plugin that ran to its end. It wraps the errors of package network in is.
+type pluginError struct {
 	text string
 	is   []error
 }
 
 // Error returns the plugin's message.
-func (f *failure) Error() string { return f.text }
+func (f *pluginError) Error() string { return f.text }
 
 // Unwrap returns the errors of package network.
-func (f *failure) Unwrap() []error { return f.is }
+func (f *pluginError) Unwrap() []error { return f.is }
 
 // maximumOutput limits the output of a plugin, in bytes. A result takes some kilobytes.
 const maximumOutput = 1 << 20

@@ -68,7 +68,7 @@ type Cloud struct {
 	nics *cache.LRUExpireCache
 	// released contains the VLANs that were released lately, as vlanOf.
 	released *lru.Cache
-	pool     pool
+	pool     warmPool
 	// seen contains the times at which ports without an allocation were first seen, by ID; searching guards it.
 	searching sync.Mutex
 	seen      map[string]time.Time
@@ -96,7 +96,7 @@ func New(d *Definition, o Options) (*Cloud, error) {
 		},
 	}
 	c.queues = queues{waiting: map[string][]*job{}, work: c.processBatch}
-	c.pool = pool{c, cache.NewLRUExpireCacheWithClock(rememberedNICs, o.Clock)}
+	c.pool = warmPool{c, cache.NewLRUExpireCacheWithClock(rememberedNICs, o.Clock)}
 	return c, nil
 }
 

@@ -45,7 +45,7 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 
 // Compile checks a declaration without reading files. The definition must not be used if there are errors.
 func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Definition, source.Findings) {
-	c := &compiler{path: path}
+	c := &definitionParser{path: path}
 	d := &Definition{
 		Credentials: Credentials{
 			CloudsFile: spec.CloudsFile.Value, Cloud: spec.Cloud.Value,
@@ -95,18 +95,18 @@ func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Defin
 	return d, c.findings
 }
 
-// compiler collects findings.
-type compiler struct {
+// definitionParser reads the parts of a definition and collects findings.
+type definitionParser struct {
 	path     string
 	findings source.Findings
 }
 
-func (c *compiler) add(at source.Node, field string, rule source.Rule, format string, arguments ...any) {
+func (c *definitionParser) add(at source.Node, field string, rule source.Rule, format string, arguments ...any) {
 	c.findings = append(c.findings, at.Finding(c.path+field, format, arguments...).Of(rule))
 }
 
 // id checks that a text is an ID of Neutron: a name may be ambiguous.
-func (c *compiler) id(text source.Text, field string) string {
+func (c *definitionParser) id(text source.Text, field string) string {
 	if !uuid.MatchString(text.Value) {
 		const message = "%q must be an ID, such as 1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f; names may be ambiguous"
 		c.add(text.At, field, source.WrongValue, message, text.Value)
@@ -114,7 +114,7 @@ func (c *compiler) id(text source.Text, field string) string {
 	return text.Value
 }
 
-func (c *compiler) trunk(spec v1alpha1.NetworkOpenStackTrunk) *Trunk {
+func (c *definitionParser) trunk(spec v1alpha1.NetworkOpenStackTrunk) *Trunk {
 	t := &Trunk{Create: spec.Create, FirstVLAN: allocator.FirstVLAN, LastVLAN: allocator.LastVLAN, Warm: spec.WarmPorts}
 	if spec.VLANs.At.Absent() {
 		return t

@@ -21,17 +21,17 @@ import (
 // warmContract is the contract in the owners of warm ports.
 const warmContract = "warm"
 
-// pool sizes the warm ports of each NIC by the allocations from this server. A warm port is a bound port of an owner
+// warmPool sizes the warm ports of each NIC by the allocations from this server. A warm port is a bound port of an owner
 // that does not exist. An allocation takes it by changing its name, which Neutron allows once for each revision of a
 // port. The ports are stored in Neutron only.
-type pool struct {
+type warmPool struct {
 	cloud *Cloud
 	// uses counts the allocations on each NIC, by MAC address, until there are none for a while.
 	uses *cache.LRUExpireCache
 }
 
 // slots returns jobs that bind the first warm ports of a NIC. Ports with other settings have other owners.
-func (p *pool) slots(mac string, count int) []*job {
+func (p *warmPool) slots(mac string, count int) []*job {
 	d := p.cloud.definition
 	settings := fmt.Appendf(nil, "%s %q %q %q", d.NetworkID, d.SubnetIDs, d.SecurityGroupIDs, d.AllowedAddressPairs)
 	sum := sha256.Sum256(settings)
@@ -49,7 +49,7 @@ func warmAllocation(key string) network.Allocation {
 
 // add counts allocations on a NIC, and queues the creation of warm ports for the next ones. When there are none for a
 // while, it queues their deletion. It is called for one batch of a NIC at a time.
-func (p *pool) add(mac string, count int) {
+func (p *warmPool) add(mac string, count int) {
 	if before, used := p.uses.Get(mac); used {
 		count += before.(int)
 	}
@@ -63,13 +63,13 @@ func (p *pool) add(mac string, count int) {
 }
 
 // resize queues the creation or deletion of warm ports.
-func (p *pool) resize(mac string) {
+func (p *warmPool) resize(mac string) {
 	p.cloud.queues.add(mac, &job{ctx: context.Background(), refill: true, done: make(chan struct{})})
 }
 
 // want returns how many warm ports a NIC needs: as many as it had allocations, within the limit, and with at most half of
 // the VLANs.
-func (p *pool) want(mac string) int {
+func (p *warmPool) want(mac string) int {
 	count, used := p.uses.Get(mac)
 	if !used {
 		return 0
@@ -79,7 +79,7 @@ func (p *pool) want(mac string) int {
 }
 
 // heldPorts returns the names of the warm ports that this server has on NICs with recent allocations.
-func (p *pool) heldPorts() map[string]bool {
+func (p *warmPool) heldPorts() map[string]bool {
 	names := map[string]bool{}
 	for _, mac := range p.uses.Keys() {
 		for _, j := range p.slots(mac.(string), p.cloud.definition.Trunk.Warm) {

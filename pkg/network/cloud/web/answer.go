@@ -30,7 +30,7 @@ const maximumReference = 16 << 10
 // answer has the expressions for the fields of a binding, by name.
 type answer map[string]*expression.Tree
 
-func (c *compiler) answer(spec v1alpha1.NetworkHTTPAnswer, path string) answer {
+func (c *definitionParser) answer(spec v1alpha1.NetworkHTTPAnswer, path string) answer {
 	made := answer{}
 	for name, n := range map[string]source.Node{
 		"mac": spec.MAC.At, "vlan": spec.VLAN.At, "addresses": spec.Addresses, "gateways": spec.Gateways, "routes": spec.Routes,

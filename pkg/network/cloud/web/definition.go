@@ -47,7 +47,7 @@ type call struct {
 
 // Compile checks and compiles a declaration; n is the node of the field http, and path its path.
 func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition, source.Findings) {
-	c := &compiler{}
+	c := &definitionParser{}
 	d := &Definition{
 		base:  c.base(spec.URL, n, path),
 		files: files{ca: spec.CAFile.Value, cert: spec.CertFile.Value, key: spec.KeyFile.Value, token: spec.TokenFile.Value},
@@ -84,16 +84,16 @@ func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition
 	return d, c.findings
 }
 
-// compiler collects findings.
-type compiler struct {
+// definitionParser compiles the parts of a definition and collects findings.
+type definitionParser struct {
 	environments environments
 	findings     source.Findings
 }
 
-func (c *compiler) add(findings ...source.Finding) { c.findings = append(c.findings, findings...) }
+func (c *definitionParser) add(all ...source.Finding) { c.findings = append(c.findings, all...) }
 
 // base returns the URL without a trailing slash.
-func (c *compiler) base(text source.Text, n source.Node, path string) string {
+func (c *definitionParser) base(text source.Text, n source.Node, path string) string {
 	path += ".url"
 	if text.Value == "" {
 		c.add(n.Finding(path, "a cloud needs the URL that the paths are added to").Of(source.MissingField))
@@ -111,7 +111,7 @@ func (c *compiler) base(text source.Text, n source.Node, path string) string {
 	return strings.TrimRight(text.Value, "/")
 }
 
-func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.Node, path string) {
+func (c *definitionParser) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.Node, path string) {
 	if (spec.CertFile.Value == "") != (spec.KeyFile.Value == "") {
 		c.add(n.Finding(path, "certFile and keyFile must be set together").Of(source.MissingField))
 	}
@@ -136,7 +136,7 @@ var reserved = []string{
 	"Authorization", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Proxy-Authorization", "Transfer-Encoding", "Upgrade",
 }
 
-func (c *compiler) headers(spec v1alpha1.NetworkHTTP, path string) []header {
+func (c *definitionParser) headers(spec v1alpha1.NetworkHTTP, path string) []header {
 	var all []header
 	for name, text := range spec.Headers {
 		canonical := http.CanonicalHeaderKey(name)
@@ -154,7 +154,7 @@ func (c *compiler) headers(spec v1alpha1.NetworkHTTP, path string) []header {
 	return all
 }
 
-func (c *compiler) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Node, path string) *call {
+func (c *definitionParser) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Node, path string) *call {
 	made := &call{name: name, method: spec.Method}
 	if spec.Method == "" {
 		c.add(n.Finding(path+".method", "a call needs a method").Of(source.MissingField))
@@ -185,7 +185,7 @@ func (c *compiler) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Nod
 
 // checkHolder reports a path that needs an optional field of the caller: without it, the call cannot be made. It
 // ignores expressions with has(), and queries, which need no value.
-func (c *compiler) checkHolder(made *expression.Template, text source.Text, path string) {
+func (c *definitionParser) checkHolder(made *expression.Template, text source.Text, path string) {
 	if made == nil || strings.Contains(text.Value, "has(") {
 		return
 	}
@@ -199,27 +199,27 @@ func (c *compiler) checkHolder(made *expression.Template, text source.Text, path
 }
 
 // checkReference reports an unbind that uses a reference which no response defines.
-func (c *compiler) checkReference(d *Definition, n source.Node, path string) {
+func (c *definitionParser) checkReference(d *Definition, n source.Node, path string) {
 	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer["reference"] != nil {
 		return
 	}
 	c.add(n.Finding(path, "uses reference, which bind.answer does not set").Of(source.MissingField))
 }
 
-func (c *compiler) template(text source.Text, path string) *expression.Template {
+func (c *definitionParser) template(text source.Text, path string) *expression.Template {
 	made, findings := c.environments.request.TemplateOf(text, path)
 	c.add(findings...)
 	return made
 }
 
-func (c *compiler) condition(text source.Text, path string) *expression.Expression {
+func (c *definitionParser) condition(text source.Text, path string) *expression.Expression {
 	made, findings := c.environments.answer.ConditionOf(text, path, "a condition is one expression in braces, such as ${ status == 200 }")
 	c.add(findings...)
 	return made
 }
 
 // tree compiles a value. It returns nil for an absent one.
-func (c *compiler) tree(n source.Node, path string, in *expression.Environment) *expression.Tree {
+func (c *definitionParser) tree(n source.Node, path string, in *expression.Environment) *expression.Tree {
 	if n.Node == nil {
 		return nil
 	}

@@ -34,7 +34,7 @@ const maximumChoices = 64
 type addressRequest struct {
 	*Driver
 	space *space
-	lease Pool
+	lease LeasedPool
 	pool  *policy.Pool
 	// gateway is true for the address of the network's gateway. word identifies the caller.
 	gateway    bool
@@ -181,7 +181,7 @@ func (w *addressRequest) allocate(ctx context.Context, owner network.Owner, addr
 }
 
 // subject returns the lease's data for the policy's rules.
-func (l *Driver) subject(p Pool) policy.Subject {
+func (l *Driver) subject(p LeasedPool) policy.Subject {
 	return policy.Subject{Contract: Contract, Profile: p.Profile, Pool: p.Pool, Node: l.options.Node, Options: p.Options}
 }
 
@@ -351,7 +351,7 @@ func (l *Driver) sweep(ctx context.Context, s *space, gone map[string]time.Time)
 
 // isStray reports whether an address is unused: no network has it, and it belongs to an earlier lease of its identifier,
 // or the client has named the network.
-func (l *Driver) isStray(ctx context.Context, s *space, a network.Allocation, leases map[string]Pool) (bool, error) {
+func (l *Driver) isStray(ctx context.Context, s *space, a network.Allocation, leases map[string]LeasedPool) (bool, error) {
 	id, address, is := s.parseOwner(a.Owner)
 	p := leases[id]
 	leased := p.ID != "" && (s.shared || slices.ContainsFunc(a.Holder.Aliases, func(word string) bool {

@@ -67,8 +67,8 @@ type Options struct {
 	Report func(error)
 }
 
-// Pool is a leased pool.
-type Pool struct {
+// LeasedPool is a leased pool.
+type LeasedPool struct {
 	// ID is the identifier for the client, Space the address space, and Pool the name of the pool.
 	ID    string `json:"id"`
 	Space string `json:"space"`
@@ -126,12 +126,12 @@ const keyStart = "last"
 // New returns a driver.
 func New(o Options) *Driver {
 	o.Grace = cmp.Or(o.Grace, 10*time.Minute)
-	local := &space{name: LocalSpace, short: "local", owners: "pool/", table: record.New[Pool](o.Store, o.Node, "lease")}
+	local := &space{name: LocalSpace, short: "local", owners: "pool/", table: record.New[LeasedPool](o.Store, o.Node, "lease")}
 	if o.Node != "" {
 		local.owners += o.Node + "/"
 	}
 	global := &space{name: GlobalSpace, short: "global", owners: "pool/", shared: true,
-		table: record.New[Pool](o.Store, "", "lease-global")}
+		table: record.New[LeasedPool](o.Store, "", "lease-global")}
 	return &Driver{
 		options:     o,
 		spaces:      []*space{local, global},
@@ -180,7 +180,7 @@ type space struct {
 	owners string
 	// shared is true if several nodes share the leases.
 	shared bool
-	table  *record.Table[Pool]
+	table  *record.Table[LeasedPool]
 }
 
 // space returns the space with a name.

@@ -46,11 +46,11 @@ func (r PoolRequest) matches(subnet netip.Prefix) bool {
 
 // update changes the lease with an identifier. change receives it, or nil if there is none, and returns the new one, or
 // nil to delete it. It is called again if another process changes the lease concurrently. The caller holds the mutex.
-func (l *Driver) update(ctx context.Context, s *space, id string, change func(*Pool) (*Pool, error)) (Pool, error) {
-	var lease Pool
-	err := s.table.Update(ctx, id, func(old *Pool) (*Pool, error) {
+func (l *Driver) update(ctx context.Context, s *space, id string, change func(*LeasedPool) (*LeasedPool, error)) (LeasedPool, error) {
+	var lease LeasedPool
+	err := s.table.Update(ctx, id, func(old *LeasedPool) (*LeasedPool, error) {
 		next, err := change(old)
-		if lease = (Pool{}); next != nil {
+		if lease = (LeasedPool{}); next != nil {
 			lease = *next
 		}
 		return next, err
@@ -59,7 +59,7 @@ func (l *Driver) update(ctx context.Context, s *space, id string, change func(*P
 		if errors.Is(err, record.ErrUncertain) {
 			l.undelivered[id] = true
 		}
-		return Pool{}, err
+		return LeasedPool{}, err
 	}
 	delete(l.undelivered, id)
 	return lease, nil
@@ -68,30 +68,30 @@ func (l *Driver) update(ctx context.Context, s *space, id string, change func(*P
 // RequestPool leases a pool: the one with the requested subnet, or the first unleased one of the profile. A lease from
 // before the client's restart is returned again if its subnet is requested; in the global space, any lease is. Errors
 // wrap link.ErrImpossible, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
-func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
+func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (LeasedPool, error) {
 	s, err := l.space(r.Space)
 	if err != nil {
-		return Pool{}, err
+		return LeasedPool{}, err
 	}
 	if err := checkOptions(r.Options); err != nil {
-		return Pool{}, err
+		return LeasedPool{}, err
 	}
 	if r.Within.IsValid() && !r.named() {
-		return Pool{}, fmt.Errorf("%w: an --ip-range needs a --subnet", link.ErrImpossible)
+		return LeasedPool{}, fmt.Errorf("%w: an --ip-range needs a --subnet", link.ErrImpossible)
 	}
 	r.Subnet, r.Within = r.Subnet.Masked(), r.Within.Masked()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	activation, err := l.activation(ctx)
 	if err != nil {
-		return Pool{}, err
+		return LeasedPool{}, err
 	}
 	subnets, what, err := candidates(l.options.Policy(), r)
 	switch {
 	case r.named():
 		return l.leaseNamed(ctx, s, r, subnets, err, activation)
 	case err != nil:
-		return Pool{}, err
+		return LeasedPool{}, err
 	default:
 		return l.leaseAny(ctx, s, r, subnets, what, activation)
 	}
@@ -99,10 +99,10 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 
 // leaseNamed leases the requested subnet, or renews its lease. refused is set if no pool of the policy has the subnet.
 func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnets []candidate, refused error,
-	activation int) (Pool, error) {
+	activation int) (LeasedPool, error) {
 	known, err := l.leaseOf(ctx, s, r.Subnet)
 	if err != nil || known.ID == "" && refused != nil {
-		return Pool{}, cmp.Or(err, refused)
+		return LeasedPool{}, cmp.Or(err, refused)
 	}
 	id := known.ID
 	var of candidate
@@ -110,7 +110,7 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 		of = subnets[0]
 		id = cmp.Or(id, s.id(of.pool.Name, of.prefix))
 	}
-	return l.update(ctx, s, id, func(old *Pool) (*Pool, error) {
+	return l.update(ctx, s, id, func(old *LeasedPool) (*LeasedPool, error) {
 		switch {
 		case old == nil && refused != nil:
 			return nil, refused
@@ -127,15 +127,15 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 
 // leaseAny leases the first unleased subnet, or else the first one that the client never received.
 func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets []candidate, what string,
-	activation int) (Pool, error) {
+	activation int) (LeasedPool, error) {
 	for _, lost := range []bool{false, true} {
 		for _, of := range subnets {
 			known, err := l.leaseOf(ctx, s, of.prefix)
 			if err != nil {
-				return Pool{}, err
+				return LeasedPool{}, err
 			}
 			leased := false
-			p, err := l.update(ctx, s, cmp.Or(known.ID, s.id(of.pool.Name, of.prefix)), func(old *Pool) (*Pool, error) {
+			p, err := l.update(ctx, s, cmp.Or(known.ID, s.id(of.pool.Name, of.prefix)), func(old *LeasedPool) (*LeasedPool, error) {
 				if leased = old != nil && (!lost || old.Pool != of.pool.Name || !l.isAbandoned(*old, activation)); leased {
 					return old, nil
 				}
@@ -146,40 +146,40 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets 
 			}
 		}
 	}
-	return Pool{}, fmt.Errorf("%w: all subnets of %s are leased (%d): remove a network, or name the subnet of a removed "+
+	return LeasedPool{}, fmt.Errorf("%w: all subnets of %s are leased (%d): remove a network, or name the subnet of a removed "+
 		"one with --subnet", network.ErrExhausted, what, len(subnets))
 }
 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,
 // or the write was uncertain, and the lease is unused since.
-func (l *Driver) isLost(p Pool) bool {
+func (l *Driver) isLost(p LeasedPool) bool {
 	return !p.Used && (l.undelivered[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
 }
 
 // isAbandoned reports whether a lost lease can be given to another network: the client does not request it again, as after its
 // own restart, and an answer on its way has arrived.
-func (l *Driver) isAbandoned(p Pool, activation int) bool {
+func (l *Driver) isAbandoned(p LeasedPool, activation int) bool {
 	return l.isLost(p) && p.Activation == activation && l.options.Clock.Since(p.Since) >= l.options.Grace
 }
 
 // leaseOf returns the lease of a subnet, which may be of a pool that had the subnet before. The lease has no identifier
 // if there is none.
-func (l *Driver) leaseOf(ctx context.Context, s *space, subnet netip.Prefix) (Pool, error) {
+func (l *Driver) leaseOf(ctx context.Context, s *space, subnet netip.Prefix) (LeasedPool, error) {
 	rows, err := s.table.Rows(ctx)
 	for _, id := range slices.Sorted(maps.Keys(rows)) {
 		if rows[id].Prefix == subnet {
 			return rows[id], nil
 		}
 	}
-	return Pool{}, err
+	return LeasedPool{}, err
 }
 
 // newLease returns a lease of a pool that is not leased.
-func (l *Driver) newLease(ctx context.Context, s *space, r PoolRequest, of candidate, activation int) (*Pool, error) {
+func (l *Driver) newLease(ctx context.Context, s *space, r PoolRequest, of candidate, activation int) (*LeasedPool, error) {
 	if err := checkRange(of.pool, of.prefix, r.Within); err != nil {
 		return nil, err
 	}
-	p := &Pool{
+	p := &LeasedPool{
 		ID: s.id(of.pool.Name, of.prefix), Space: s.name, Pool: of.pool.Name, Prefix: of.prefix, Within: r.Within,
 		Gateway: gatewayOf(of.pool, of.prefix),
 		Profile: of.profile, Options: ourOptions(r.Options), Activation: activation, Term: l.uniqueName(),
@@ -189,7 +189,7 @@ func (l *Driver) newLease(ctx context.Context, s *space, r PoolRequest, of candi
 }
 
 // renewed returns a lease that the same client requests again.
-func (l *Driver) renewed(s *space, r PoolRequest, p Pool, pool *policy.Pool, activation int) (*Pool, error) {
+func (l *Driver) renewed(s *space, r PoolRequest, p LeasedPool, pool *policy.Pool, activation int) (*LeasedPool, error) {
 	if !s.shared || r.Within.IsValid() {
 		if err := checkRange(pool, p.Prefix, r.Within); err != nil {
 			return nil, err
@@ -217,7 +217,7 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	_, err = l.update(ctx, s, id, func(p *Pool) (*Pool, error) {
+	_, err = l.update(ctx, s, id, func(p *LeasedPool) (*LeasedPool, error) {
 		if p != nil && s.shared {
 			if p.Users = l.remainingUsers(p.Users); len(p.Users) > 0 {
 				return p, nil
@@ -246,7 +246,7 @@ func (l *Driver) RecordNetwork(ctx context.Context, space string, subnet netip.P
 	if err != nil || known.ID == "" {
 		return err
 	}
-	_, err = l.update(ctx, local, known.ID, func(p *Pool) (*Pool, error) {
+	_, err = l.update(ctx, local, known.ID, func(p *LeasedPool) (*LeasedPool, error) {
 		if p == nil {
 			return nil, nil //nolint:nilnil // there is no lease
 		}
@@ -262,21 +262,21 @@ func (l *Driver) RecordNetwork(ctx context.Context, space string, subnet netip.P
 
 // useLease returns a lease and records who uses it. Another client with the same identifier may have ended the lease, while
 // this client still uses it: then it begins again.
-func (l *Driver) useLease(ctx context.Context, s *space, id, user string, activation int) (Pool, error) {
+func (l *Driver) useLease(ctx context.Context, s *space, id, user string, activation int) (LeasedPool, error) {
 	p, on, err := s.table.Get(ctx, id)
 	if err != nil || on && p.Used && (user == "" || slices.Contains(p.Users, user)) {
 		return p, err
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.update(ctx, s, id, func(p *Pool) (*Pool, error) {
+	return l.update(ctx, s, id, func(p *LeasedPool) (*LeasedPool, error) {
 		if p == nil {
 			name, prefix, _ := s.parse(id)
 			pool := l.options.Policy().Pool(name)
 			if _, has := subnetOf(pool, prefix); !has {
 				return nil, fmt.Errorf("%w: %s; no pool %s has this subnet", ErrUnknown, id, name)
 			}
-			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.uniqueName(),
+			p = &LeasedPool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.uniqueName(),
 				Since: l.options.Clock.Now().UTC()}
 			if !s.shared {
 				p.Activation = activation
@@ -293,7 +293,7 @@ func (l *Driver) useLease(ctx context.Context, s *space, id, user string, activa
 // since it last requested the lease, that network exists, and does not have the address. An existing network
 // that was not named proves nothing, because the client may have forgotten it. has reports whether the address
 // is certainly in use.
-func (l *Driver) isUnused(ctx context.Context, s *space, p Pool, subnet netip.Prefix, address netip.Addr) (unused,
+func (l *Driver) isUnused(ctx context.Context, s *space, p LeasedPool, subnet netip.Prefix, address netip.Addr) (unused,
 	has bool, err error) {
 	there, has, err := l.options.Knows(ctx, p.Network, s.name, subnet, address)
 	if err != nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 )
 
-// kind is one that can hold something.
-type kind struct {
+// ownerKind is a kind of object that can hold something.
+type ownerKind struct {
 	resource string
 	// versions are the API versions that have the kind. The first one that the cluster serves is used.
 	versions []schema.GroupVersion
@@ -36,7 +36,7 @@ type kind struct {
 	node bool
 }
 
-var kinds = map[string]kind{
+var kinds = map[string]ownerKind{
 	"Pod": {resource: "pods", versions: []schema.GroupVersion{{Version: "v1"}}, node: true},
 	"ResourceClaim": {resource: "resourceclaims", versions: []schema.GroupVersion{
 		{Group: "resource.k8s.io", Version: "v1"}, {Group: "resource.k8s.io", Version: "v1beta2"}, {Group: "resource.k8s.io", Version: "v1beta1"},
