@@ -70,8 +70,8 @@ profile. It issues its own certificate, unless it is given files, and keeps its 
 	return command
 }
 
-// program is the running program.
-type program struct {
+// process is the running program.
+type process struct {
 	*Options
 	log      logr.Logger
 	registry *prometheus.Registry
@@ -98,7 +98,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p := &program{Options: o, log: logger, registry: prometheus.NewRegistry(), life: &shell.Life{
+	p := &process{Options: o, log: logger, registry: prometheus.NewRegistry(), life: &shell.Life{
 		Log: logger, Delay: o.Config.Shutdown.Delay.Duration, Timeout: o.Config.Shutdown.Timeout.Duration,
 		Unfinished: "Stopping before all background work has ended",
 	}}
@@ -119,7 +119,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 }
 
 // prepare creates all parts and opens the address.
-func (p *program) prepare(ctx context.Context) error {
+func (p *process) prepare(ctx context.Context) error {
 	options, err := p.Reloading()
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (p *program) prepare(ctx context.Context) error {
 
 // work returns the background work. When ctx ends, the leader stops writing at once and releases the Lease, so
 // that another replica can write. The rest continues until the server has ended.
-func (p *program) work(ctx, working context.Context) []func() {
+func (p *process) work(ctx, working context.Context) []func() {
 	every := time.Second // local files are cheap to read
 	if p.Config.Certificate.Secret != nil {
 		every = 10 * time.Second
@@ -191,7 +191,7 @@ func (p *program) work(ctx, working context.Context) []func() {
 	return work
 }
 
-func (p *program) certified(context.Context) error {
+func (p *process) certified(context.Context) error {
 	switch held := p.source.Held(); {
 	case held == nil:
 		return errors.New("there is no certificate yet")
@@ -203,7 +203,7 @@ func (p *program) certified(context.Context) error {
 
 // isKnown returns an error until callers trust the certificate and use only operations that this replica
 // answers.
-func (p *program) isKnown(context.Context) error {
+func (p *process) isKnown(context.Context) error {
 	switch {
 	case len(p.registrars) == 0:
 	case !p.known.Load():
@@ -215,7 +215,7 @@ func (p *program) isKnown(context.Context) error {
 }
 
 // prepareRegistration creates the registrars and, with several replicas, their announcements.
-func (p *program) prepareRegistration(ctx context.Context) error {
+func (p *process) prepareRegistration(ctx context.Context) error {
 	o := registration.Options{
 		Kinds: p.kinds, Registered: p.recordCAs, Leads: p.term.Leads, Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry),
 		Log: p.log.WithName("registration"),
@@ -241,10 +241,10 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 }
 
 // kinds returns the kinds that this replica registers.
-func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.Active().Kinds()) }
+func (p *process) kinds() []interpreter.Known { return p.Registrable(p.reloader.Active().Kinds()) }
 
 // recordCAs records the CAs that callers trust.
-func (p *program) recordCAs(ctx context.Context, bundle []byte) {
+func (p *process) recordCAs(ctx context.Context, bundle []byte) {
 	if held := p.source.Held(); held != nil && held.Covers(bundle) {
 		p.known.Store(true)
 	}
@@ -255,7 +255,7 @@ func (p *program) recordCAs(ctx context.Context, bundle []byte) {
 
 // register maintains the registration until the context ends. Dropped rules are kept until callers no longer
 // use them.
-func (p *program) register(ctx context.Context) {
+func (p *process) register(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		current, settled := p.reloader.Active(), true
 		for _, r := range p.registrars {

@@ -28,17 +28,17 @@ var ErrCustomization = errors.New("not a ResourceInterpreterCustomization")
 
 // rules are the rules of a kind, in the form of a profile.
 type rules struct {
-	APIVersion string `yaml:"apiVersion"`
-	Kind       string `yaml:"kind"`
-	Replicas   []rule `yaml:"replicas,omitempty"`
-	Revise     []rule `yaml:"revise,omitempty"`
-	Retain     []rule `yaml:"retain,omitempty"`
-	Health     []rule `yaml:"health,omitempty"`
-	Status     []rule `yaml:"status,omitempty"`
+	APIVersion string         `yaml:"apiVersion"`
+	Kind       string         `yaml:"kind"`
+	Replicas   []documentRule `yaml:"replicas,omitempty"`
+	Revise     []documentRule `yaml:"revise,omitempty"`
+	Retain     []documentRule `yaml:"retain,omitempty"`
+	Health     []documentRule `yaml:"health,omitempty"`
+	Status     []documentRule `yaml:"status,omitempty"`
 }
 
-// rule has the fields of all operations.
-type rule struct {
+// documentRule has the fields of all operations.
+type documentRule struct {
 	When         string            `yaml:"when,omitempty"`
 	Count        string            `yaml:"count,omitempty"`
 	Requirements *requirements     `yaml:"requirements,omitempty"`

@@ -30,7 +30,7 @@ func (s *script) replicas(out *rules) error {
 		if len(values) == 0 || values[0].or("0") == "" {
 			return errors.New("the number of replicas is not found")
 		}
-		converted := rule{When: when(conditions), Count: expression(values[0].or("0"))}
+		converted := documentRule{When: when(conditions), Count: expression(values[0].or("0"))}
 		if len(values) > 1 && len(values[1].template) > 0 {
 			spec := optional(values[1].template) + ".?spec"
 			converted.Requirements = &requirements{
@@ -55,7 +55,7 @@ func (s *script) revise(out *rules) error {
 			return errors.New("this assignment")
 		}
 		set := map[string]string{strings.Join(to.path[1:], "."): expression(cel)}
-		out.Revise = append(out.Revise, rule{When: when(conditions), Set: set})
+		out.Revise = append(out.Revise, documentRule{When: when(conditions), Set: set})
 		return nil
 	}
 	return s.follow(s.body, nil)
@@ -68,7 +68,7 @@ func (s *script) retain(out *rules) error {
 		if to.path[0] != "object" || len(what.path) < 2 || what.path[0] != "observed" || !slices.Equal(to.path[1:], what.path[1:]) {
 			return errors.New("a field that is not copied as it is")
 		}
-		out.Retain = append(out.Retain, rule{When: when(conditions), Fields: []string{strings.Join(to.path[1:], ".")}})
+		out.Retain = append(out.Retain, documentRule{When: when(conditions), Fields: []string{strings.Join(to.path[1:], ".")}})
 		return nil
 	}
 	return s.follow(s.body, nil)
@@ -91,9 +91,9 @@ func (s *script) status(out *rules) error {
 		case len(values) != 1:
 			return errors.New("the status is not found")
 		case slices.Equal(values[0].path, []string{"object", "status"}):
-			out.Status = []rule{{}}
+			out.Status = []documentRule{{}}
 		case values[0].table && len(keep) > 0:
-			out.Status = []rule{{Keep: keep}}
+			out.Status = []documentRule{{Keep: keep}}
 		case values[0].cel != "null" && !values[0].table:
 			return errors.New("the status is computed")
 		}
@@ -116,7 +116,7 @@ func (s *script) health(out *rules) error {
 		if healthy == "" || healthy == "null" {
 			return errors.New("the health is not found")
 		}
-		out.Health = append(out.Health, rule{When: when(conditions), Healthy: expression(healthy)})
+		out.Health = append(out.Health, documentRule{When: when(conditions), Healthy: expression(healthy)})
 		return nil
 	}
 	return s.follow(s.body, nil)

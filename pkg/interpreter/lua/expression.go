@@ -15,13 +15,14 @@ import (
 	"github.com/google/cel-go/common/types"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // writer translates one CEL expression to Lua.
 type writer struct {
 	*script
 	ast *ast.AST
-	at  place
+	at  source.Place
 	// bound has the variables of enclosing macros.
 	bound []binding
 }

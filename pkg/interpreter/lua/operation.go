@@ -10,6 +10,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // customization writes the scripts for the operations that have rules.
@@ -38,7 +39,7 @@ func (s *script) write(all []rule.Place) {
 		s.begin = "local status = " + invoke(s.use("status_of"), "object").text
 		s.block("function InterpretHealth(object)", func() { s.first(all, s.health) })
 	case interpreter.Revise:
-		s.editing("function ReviseReplica(object, replicas)", all, func(p place) { s.when(p, func() { s.changes(p, "result") }) })
+		s.editing("function ReviseReplica(object, replicas)", all, func(p source.Place) { s.when(p, func() { s.changes(p, "result") }) })
 	case interpreter.Retain:
 		s.editing("function Retain(object, observed)", all, s.retain)
 	case interpreter.Aggregate:
@@ -67,7 +68,7 @@ func (s *script) rule(d rule.Place) {
 }
 
 // first writes rules. The first applicable rule answers.
-func (s *script) first(all []rule.Place, answer func(place)) {
+func (s *script) first(all []rule.Place, answer func(source.Place)) {
 	for _, d := range all {
 		s.rule(d)
 		s.when(d.Place, func() { answer(d.Place) })
@@ -80,7 +81,7 @@ func (s *script) first(all []rule.Place, answer func(place)) {
 
 // editing writes rules that change the object. Expressions see the original object: if one reads what rules may change,
 // the script changes a copy.
-func (s *script) editing(head string, all []rule.Place, edit func(place)) {
+func (s *script) editing(head string, all []rule.Place, edit func(source.Place)) {
 	s.block(head, func() {
 		for _, d := range all {
 			s.rule(d)
@@ -101,7 +102,7 @@ func (s *script) editing(head string, all []rule.Place, edit func(place)) {
 }
 
 // collecting writes rules that all contribute to the result if they apply.
-func (s *script) collecting(head, name string, all []rule.Place, add func(place)) {
+func (s *script) collecting(head, name string, all []rule.Place, add func(source.Place)) {
 	s.block(head, func() {
 		s.line("local " + name + " = {}")
 		for _, d := range all {
@@ -112,7 +113,7 @@ func (s *script) collecting(head, name string, all []rule.Place, add func(place)
 	})
 }
 
-func (s *script) replicas(p place) {
+func (s *script) replicas(p source.Place) {
 	answer := s.count(p.At("count")).text
 	if !p.At("requirements").Absent() {
 		answer += ", " + s.requirements(p.At("requirements")).text
@@ -120,7 +121,7 @@ func (s *script) replicas(p place) {
 	s.line("return " + answer)
 }
 
-func (s *script) health(p place) {
+func (s *script) health(p source.Place) {
 	healthy, ok := s.condition(p.At("healthy"))
 	if !ok {
 		healthy = atom("true")
@@ -129,11 +130,11 @@ func (s *script) health(p place) {
 }
 
 // changes writes the changes that a rule makes.
-func (s *script) changes(p place, target string) {
+func (s *script) changes(p source.Place, target string) {
 	if refused := p.At("refuse"); !refused.Absent() {
 		s.line("error(" + quote(s.profile+": "+refused.Path+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
-	p.At("set").Members(func(key, value place) { s.set(value, target, key.Node.Value) })
+	p.At("set").Members(func(key, value source.Place) { s.set(value, target, key.Node.Value) })
 	for i, path := range p.At("remove").Value().Items() {
 		s.assign(p.At("remove").Item(i), target, path.Value, "nil", false)
 	}
@@ -158,7 +159,7 @@ func keepsWholeFields(all []rule.Place) bool {
 }
 
 // status writes a rule for the reflected status.
-func (s *script) status(p place) {
+func (s *script) status(p source.Place) {
 	s.when(p, func() {
 		whole := p.At("keep").Absent() && p.At("set").Absent()
 		switch kept := p.At("keep").Value().Items(); {
@@ -181,7 +182,7 @@ func (s *script) status(p place) {
 }
 
 // retain writes a rule for the fields of the observed object to keep.
-func (s *script) retain(p place) {
+func (s *script) retain(p source.Place) {
 	keep := func(target, observed string) {
 		s.when(p, func() {
 			for i := range p.At("fields").Value().Items() {
@@ -203,7 +204,7 @@ func (s *script) retain(p place) {
 }
 
 // dependencies writes a rule for dependencies.
-func (s *script) dependencies(p place) {
+func (s *script) dependencies(p source.Place) {
 	s.each(p, func() {
 		fields := []string{
 			member("apiVersion", s.checked(p, "apiVersion", "api_version")), member("kind", s.checked(p, "kind", "kind_name")),
@@ -228,7 +229,7 @@ func (s *script) dependencies(p place) {
 
 // checked returns a string. A computed one is checked by a runtime function; a literal was checked by the
 // compiler.
-func (s *script) checked(p place, field, check string) code {
+func (s *script) checked(p source.Place, field, check string) code {
 	written := s.template(p.At(field), field != "kind") // a kind is a string, or invalid
 	if !strings.Contains(p.At(field).Value().Value, "${") {
 		return written
@@ -237,7 +238,7 @@ func (s *script) checked(p place, field, check string) code {
 }
 
 // components writes a rule for the parts of a workload.
-func (s *script) components(p place) {
+func (s *script) components(p source.Place) {
 	s.each(p, func() {
 		fields := []string{member("name", s.template(p.At("name"), true)), member("replicas", s.count(p.At("count")))}
 		if needed := p.At("requirements"); !needed.Absent() {
@@ -248,7 +249,7 @@ func (s *script) components(p place) {
 }
 
 // each writes code that runs for each item of forEach, or once.
-func (s *script) each(p place, do func()) {
+func (s *script) each(p source.Place, do func()) {
 	list := p.At("forEach")
 	if list.Absent() {
 		s.when(p, do)
@@ -266,7 +267,7 @@ var (
 )
 
 // aggregate writes one field of a status.
-func (s *script) aggregate(p place) {
+func (s *script) aggregate(p source.Place) {
 	s.when(p, func() {
 		if value := p.At("value"); !value.Absent() {
 			s.set(value, "result", p.At("field").Value().Value)
@@ -277,7 +278,7 @@ func (s *script) aggregate(p place) {
 }
 
 // combined returns the aggregated value of the members.
-func (s *script) combined(p place) string {
+func (s *script) combined(p source.Place) string {
 	for _, field := range p.Value().Fields() {
 		name := field.Key.Value
 		at := p.At(name)
@@ -309,7 +310,7 @@ func (s *script) combined(p place) string {
 }
 
 // members returns a table with a member for each text of a list.
-func (s *script) members(list place, write func(text string) string) string {
+func (s *script) members(list source.Place, write func(text string) string) string {
 	var members []string
 	for _, item := range list.Value().Items() {
 		members = append(members, write(item.Value))

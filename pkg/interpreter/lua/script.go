@@ -73,12 +73,12 @@ func (s *script) environment() *expression.Environment {
 	return s.program.Environment(s.operation, s.items)
 }
 
-func (s *script) writer(p place, syntax *ast.AST) *writer {
+func (s *script) writer(p source.Place, syntax *ast.AST) *writer {
 	return &writer{script: s, ast: syntax, at: p}
 }
 
 // condition translates the condition at a place. ok is false if there is none, or if it is constantly true.
-func (s *script) condition(p place) (written code, ok bool) {
+func (s *script) condition(p source.Place) (written code, ok bool) {
 	if p.Absent() {
 		return code{}, false
 	}
@@ -94,7 +94,7 @@ func (s *script) condition(p place) (written code, ok bool) {
 }
 
 // when writes code that runs if the rule's condition holds.
-func (s *script) when(p place, do func()) {
+func (s *script) when(p source.Place, do func()) {
 	condition, ok := s.condition(p.At("when"))
 	if !ok {
 		do()
@@ -106,7 +106,7 @@ func (s *script) when(p place, do func()) {
 }
 
 // template translates a string with expressions. With asText, the result is always a string.
-func (s *script) template(p place, asText bool) code {
+func (s *script) template(p source.Place, asText bool) code {
 	n := p.Value()
 	compiled, err := s.environment().Template(n.Value, expression.At(n))
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *writer) within(e ast.Expr) code {
 }
 
 // value translates any value. Strings in it may contain expressions.
-func (s *script) value(p place) code {
+func (s *script) value(p source.Place) code {
 	n := p.Value()
 	switch {
 	case n.Absent():
@@ -180,7 +180,7 @@ func (s *script) value(p place) code {
 }
 
 // set writes a value to a path. Tables are copied, because Karmada rejects a table that is used in two places.
-func (s *script) set(p place, target, path string) {
+func (s *script) set(p source.Place, target, path string) {
 	n := p.Value()
 	scalar := !n.Absent() && n.Kind == yaml.ScalarNode
 	if scalar && n.Tag == "!!str" {
@@ -226,7 +226,7 @@ func (w *writer) store(e ast.Expr, target, path string) {
 }
 
 // plain translates a number or a boolean.
-func (s *script) plain(p place) code {
+func (s *script) plain(p source.Place) code {
 	var value any
 	raw, err := []byte(nil), p.Value().Decode(&value)
 	if err == nil {
@@ -246,7 +246,7 @@ func (s *script) plain(p place) code {
 }
 
 // count translates a number of replicas.
-func (s *script) count(p place) code {
+func (s *script) count(p source.Place) code {
 	if p.Value().Tag == "!!int" {
 		return s.plain(p)
 	}
@@ -254,20 +254,20 @@ func (s *script) count(p place) code {
 }
 
 // requirements translates the requirements of a replica.
-func (s *script) requirements(p place) code {
+func (s *script) requirements(p source.Place) code {
 	return invoke(s.use("requirements"), s.value(p).text)
 }
 
 // path translates a path to a table: a string for a key, a number for a list index, and {member, value} for the
 // list item with that value. A third element true marks a quoted value that looks like a number.
-func (s *script) path(p place) string {
+func (s *script) path(p source.Place) string {
 	if p.Absent() {
 		return "{}"
 	}
 	return s.way(p, p.Value().Value)
 }
 
-func (s *script) way(p place, text string) string {
+func (s *script) way(p source.Place, text string) string {
 	steps, err := fieldpath.Parse(text)
 	if err != nil {
 		s.add(p.FindingOf(NotInLua, "%s", err))
@@ -300,7 +300,7 @@ func keys(text string) []string {
 }
 
 // assign writes a value to a path. certain is true if the value is never nil.
-func (s *script) assign(p place, target, text, value string, certain bool) {
+func (s *script) assign(p source.Place, target, text, value string, certain bool) {
 	switch keys := keys(text); {
 	case len(keys) == 1:
 		s.line(entry(target, keys[0]) + " = " + value)
@@ -351,7 +351,7 @@ func named(body, runtime string) (declared []string, replaced string) {
 }
 
 // hides reports whether a rule always applies, so that rules after it never do.
-func (s *script) hides(p place) bool {
+func (s *script) hides(p source.Place) bool {
 	condition, ok := s.condition(p.At("when"))
 	return !ok && condition.text != "false" && !slices.ContainsFunc(s.findings, func(f source.Finding) bool { return f.Path == p.At("when").Path })
 }

@@ -46,9 +46,6 @@ func Translate(documents []*profile.Interpreter, o Options) ([]Customization, so
 	return all, findings
 }
 
-// place is a place in a profile.
-type place = source.Place
-
 // translator translates documents and collects findings.
 type translator struct {
 	documents []*profile.Interpreter
@@ -89,7 +86,7 @@ func (t *translator) open(known interpreter.Known) {
 	for _, d := range t.documents {
 		for i, spec := range d.Kinds {
 			if spec.APIVersion.Value == known.Group+"/*" && (named(spec.Kind) || slices.ContainsFunc(spec.Kinds, named)) {
-				p := place{Node: d.Node}.At("kinds").Item(i).At("apiVersion")
+				p := source.Place{Node: d.Node}.At("kinds").Item(i).At("apiVersion")
 				t.add(p.FindingOf(OpenVersions, "applies to all versions, but a customization of Karmada applies to one: list the versions of %s", known.Group))
 			}
 		}

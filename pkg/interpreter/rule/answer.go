@@ -23,8 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// rule is a compiled rule.
-type rule struct {
+// compiledRule is a compiled rule.
+type compiledRule struct {
 	*head
 	// answer adds the rule's part to the answer and reports whether the rule applies. It evaluates the condition
 	// only for rules that have one for each item.
@@ -44,7 +44,7 @@ type head struct {
 
 // evaluateRules evaluates the rules of an operation in order and completes the answer. Expressions refer to the original
 // object.
-func (q *question) evaluateRules(all []rule) error {
+func (q *question) evaluateRules(all []compiledRule) error {
 	operation := q.asked.Operation
 	once := operation == interpreter.Replicas || operation == interpreter.Health
 	if err := q.begin(operation); err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // aggregate compiles a rule of aggregate.
-func (c *compiler) aggregate(p place) rule {
+func (c *compiler) aggregate(p place) compiledRule {
 	h := c.head(c.plain, p)
 	c.needed(p.At("field"))
 	field := c.path(p.At("field"))
@@ -51,7 +51,7 @@ func (c *compiler) aggregate(p place) rule {
 	if given != 1 {
 		c.add(p, source.ExclusiveFields, "exactly one of sum, min, max, all, any, same, first, join, common, worst, union, conditions and value is needed")
 	}
-	return rule{h, func(q *question) (bool, error) {
+	return compiledRule{h, func(q *question) (bool, error) {
 		raw, err := combined(q)
 		if err == nil {
 			err = field.put(q.object.Root(), raw)
@@ -68,33 +68,33 @@ type compiler struct {
 	// recorded has the rules of the document so far.
 	recorded []recorded
 	// of is the kind that is being compiled. profile is the name of the document.
-	of      *entry
+	of      *kindRules
 	profile string
 }
 
-// entry is the part of a document for some kinds.
-type entry struct {
+// kindRules is the part of a document for some kinds.
+type kindRules struct {
 	// version is empty for all versions.
 	group, version string
 	kinds          []string
-	rules          map[interpreter.Operation][]rule
+	rules          map[interpreter.Operation][]compiledRule
 	// componentsAt and reviseAt are the places of these operations.
 	componentsAt, reviseAt place
 }
 
 // has reports whether an entry applies to a kind; an entry for all versions applies to the version * too.
-func (e *entry) has(kind interpreter.Kind) bool {
+func (e *kindRules) has(kind interpreter.Kind) bool {
 	return e.group == kind.Group && (e.version == "" || e.version == kind.Version) && slices.Contains(e.kinds, kind.Kind)
 }
 
 // document compiles the kinds of a document.
-func (c *compiler) document(d *profile.Interpreter) []*entry {
+func (c *compiler) document(d *profile.Interpreter) []*kindRules {
 	kinds := place{Node: d.Node}.At("kinds")
 	if len(d.Kinds) == 0 {
 		c.add(kinds, source.MissingField, "is empty: at least one kind is needed")
 	}
 	c.profile = d.Metadata.Name
-	entries := make([]*entry, len(d.Kinds))
+	entries := make([]*kindRules, len(d.Kinds))
 	for i := range entries {
 		entries[i] = c.kind(kinds.Item(i))
 	}
@@ -105,8 +105,8 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 }
 
 // kind compiles the operations of a kind.
-func (c *compiler) kind(p place) *entry {
-	c.of = &entry{rules: map[interpreter.Operation][]rule{}, componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
+func (c *compiler) kind(p place) *kindRules {
+	c.of = &kindRules{rules: map[interpreter.Operation][]compiledRule{}, componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
 	c.names(p)
 	version := p.At("apiVersion")
 	c.needed(version)
@@ -116,7 +116,7 @@ func (c *compiler) kind(p place) *entry {
 			c.add(version, source.InvalidName, "%q is neither v1, nor group/version, nor group/* for all versions", version.Text().Value)
 		}
 	}
-	for o, compile := range map[interpreter.Operation]func(place) rule{
+	for o, compile := range map[interpreter.Operation]func(place) compiledRule{
 		interpreter.Replicas: c.replicas, interpreter.Components: c.components, interpreter.Revise: c.edits(interpreter.Revise),
 		interpreter.Retain: c.retain, interpreter.Aggregate: c.aggregate, interpreter.Status: c.status, interpreter.Health: c.health,
 		interpreter.Dependencies: c.dependencies, interpreter.Prune: c.edits(interpreter.Prune),
@@ -163,7 +163,7 @@ func (c *compiler) name(p place) {
 }
 
 // each compiles the rules of an operation.
-func (c *compiler) each(o interpreter.Operation, list place, compile func(place) rule) {
+func (c *compiler) each(o interpreter.Operation, list place, compile func(place) compiledRule) {
 	c.scope = c.scopes[o]
 	all := list.Value().Items()
 	if !list.Missing && len(all) == 0 {
@@ -175,7 +175,7 @@ func (c *compiler) each(o interpreter.Operation, list place, compile func(place)
 }
 
 // components compiles a rule of components.
-func (c *compiler) components(p place) rule {
+func (c *compiler) components(p place) compiledRule {
 	list, env := c.forEach(p.At("forEach"))
 	r := &components{head: c.head(env, p), items: list}
 	r.each = true
@@ -191,11 +191,11 @@ func (c *compiler) components(p place) rule {
 	}
 	r.count = c.number(env, p.At("count"))
 	r.requirements = c.requirements(env, p.At("requirements"))
-	return rule{r.head, r.answer}
+	return compiledRule{r.head, r.answer}
 }
 
 // dependencies compiles a rule of dependencies.
-func (c *compiler) dependencies(p place) rule {
+func (c *compiler) dependencies(p place) compiledRule {
 	list, env := c.forEach(p.At("forEach"))
 	d := &dependencies{
 		head: c.head(env, p), items: list, own: p.At("namespace").Absent(), named: !p.At("name").Absent(),
@@ -221,7 +221,7 @@ func (c *compiler) dependencies(p place) rule {
 			c.add(selector, source.WrongValue, "must be a label selector, such as {matchLabels: {app: acme}}")
 		}
 	}
-	return rule{d.head, d.answer}
+	return compiledRule{d.head, d.answer}
 }
 
 // dependencyNames reports names that no object can have. It checks names only in groups whose rules are known,
@@ -243,26 +243,26 @@ func (c *compiler) dependencyNames(env *expression.Environment, p place, d *depe
 }
 
 // edits compiles the rules of an operation that changes an object.
-func (c *compiler) edits(o interpreter.Operation) func(place) rule {
-	return func(p place) rule {
+func (c *compiler) edits(o interpreter.Operation) func(place) compiledRule {
+	return func(p place) compiledRule {
 		e := c.changes(c.plain, p, c.identity)
 		if len(e.set)+len(e.remove) == 0 && p.At("refuse").Absent() {
 			c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
-			return rule{e.head, e.answer}
+			return compiledRule{e.head, e.answer}
 		}
 		c.filled(p, "set", "remove")
 		c.record(o, p, e.when, c.changed(p, e)...)
-		return rule{e.head, e.answer}
+		return compiledRule{e.head, e.answer}
 	}
 }
 
 // health compiles a rule of health.
-func (c *compiler) health(p place) rule {
+func (c *compiler) health(p place) compiledRule {
 	h := c.head(c.plain, p)
 	c.needed(p.At("healthy"))
 	healthy := condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"))}
 	c.record(interpreter.Health, p, h.when)
-	return rule{h, func(q *question) (bool, error) {
+	return compiledRule{h, func(q *question) (bool, error) {
 		holds, err := healthy.holds(q)
 		q.response.Healthy = &holds
 		return true, err
@@ -270,11 +270,11 @@ func (c *compiler) health(p place) rule {
 }
 
 // replicas compiles a rule of replicas.
-func (c *compiler) replicas(p place) rule {
+func (c *compiler) replicas(p place) compiledRule {
 	h := c.head(c.plain, p)
 	number, needs := c.number(c.plain, p.At("count")), c.requirements(c.plain, p.At("requirements"))
 	c.record(interpreter.Replicas, p, h.when)
-	return rule{h, func(q *question) (bool, error) {
+	return compiledRule{h, func(q *question) (bool, error) {
 		count, err := number.evaluate(q)
 		if err == nil {
 			q.response.Replicas = &count
@@ -285,7 +285,7 @@ func (c *compiler) replicas(p place) rule {
 }
 
 // retain compiles a rule of retain.
-func (c *compiler) retain(p place) rule {
+func (c *compiler) retain(p place) compiledRule {
 	env, check := c.plain, c.identity
 	items := c.both(p.At("items"))
 	if items != nil {
@@ -295,13 +295,13 @@ func (c *compiler) retain(p place) rule {
 	r.each = items != nil
 	if len(r.fields)+len(r.set)+len(r.remove) == 0 && p.At("refuse").Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
-		return rule{r.head, r.answer}
+		return compiledRule{r.head, r.answer}
 	}
 	c.filled(p, "fields", "set", "remove")
 	if items == nil { // paths below items are relative to different items
 		c.record(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, r.edit))...)
 	}
-	return rule{r.head, r.answer}
+	return compiledRule{r.head, r.answer}
 }
 
 // Rules of findings in addition to those for all documents.
@@ -322,7 +322,7 @@ const (
 )
 
 // status compiles a rule of status.
-func (c *compiler) status(p place) rule {
+func (c *compiler) status(p place) compiledRule {
 	h := c.head(c.plain, p)
 	s := &status{at: h.at, set: c.settings(c.plain, p.At("set"), c.checkNewValue)}
 	s.keep = c.paths(p.At("keep"), c.inStatus, c.checkNewValue)
@@ -333,5 +333,5 @@ func (c *compiler) status(p place) rule {
 		c.filled(p, "keep", "set")
 	}
 	c.record(interpreter.Status, p, h.when, slices.Concat(c.claims(p.At("keep"), s.keep, false), c.claimed(p.At("set"), s.set))...)
-	return rule{h, s.answer}
+	return compiledRule{h, s.answer}
 }

@@ -14,7 +14,7 @@ import (
 
 // recorded is a rule, with the paths that it writes. Of rules without paths, the first applicable one answers.
 type recorded struct {
-	of        *entry
+	of        *kindRules
 	operation interpreter.Operation
 	place
 	always bool
@@ -54,7 +54,7 @@ func (c *compiler) hidden() {
 }
 
 // covers reports whether an entry applies to all kinds of another.
-func (e *entry) covers(o *entry) bool {
+func (e *kindRules) covers(o *kindRules) bool {
 	other := func(kind string) bool { return !slices.Contains(e.kinds, kind) }
 	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
 }
@@ -81,9 +81,9 @@ func (c *compiler) overridden() {
 }
 
 // excluded reports components of kinds with revise, across documents and versions.
-func (c *compiler) excluded(entries []*entry) {
+func (c *compiler) excluded(entries []*kindRules) {
 	for _, e := range entries {
-		revised := slices.IndexFunc(entries, func(o *entry) bool {
+		revised := slices.IndexFunc(entries, func(o *kindRules) bool {
 			return o.group == e.group && len(o.rules[interpreter.Revise]) > 0 && slices.ContainsFunc(o.kinds, func(kind string) bool { return slices.Contains(e.kinds, kind) })
 		})
 		if len(e.rules[interpreter.Components]) == 0 || revised < 0 {

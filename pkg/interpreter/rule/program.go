@@ -35,7 +35,7 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 	}
 	c := &compiler{scopes: scopes}
 	var (
-		entries []*entry
+		entries []*kindRules
 		known   source.Findings
 	)
 	for _, d := range documents {
@@ -53,13 +53,13 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 
 // Program is the compiled set of rules. It is immutable and safe for concurrent use.
 type Program struct {
-	entries []*entry
+	entries []*kindRules
 	known   []interpreter.Known
 	scopes  map[interpreter.Operation]scope
 }
 
 // newProgram lists the kinds of the entries, which apply in order.
-func newProgram(entries []*entry, scopes map[interpreter.Operation]scope) *Program {
+func newProgram(entries []*kindRules, scopes map[interpreter.Operation]scope) *Program {
 	p := &Program{entries: entries, scopes: scopes}
 	for _, e := range entries {
 		for _, name := range e.kinds {
@@ -95,12 +95,12 @@ func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool 
 
 // Knows reports whether there are rules for a kind.
 func (p *Program) Knows(kind interpreter.Kind) bool {
-	return slices.ContainsFunc(p.entries, func(e *entry) bool { return e.has(kind) })
+	return slices.ContainsFunc(p.entries, func(e *kindRules) bool { return e.has(kind) })
 }
 
 // rulesOf returns the rules of an operation for a kind, in order.
-func (p *Program) rulesOf(kind interpreter.Kind, o interpreter.Operation) []rule {
-	var all []rule
+func (p *Program) rulesOf(kind interpreter.Kind, o interpreter.Operation) []compiledRule {
+	var all []compiledRule
 	for _, e := range p.entries {
 		if e.has(kind) {
 			all = append(all, e.rules[o]...)

@@ -65,7 +65,7 @@ func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, err
 
 // tracer records the outcomes of rules while a question is answered. A nil tracer records nothing.
 type tracer struct {
-	all     []rule
+	all     []compiledRule
 	patches bool
 	rules   []Traced
 	// current is the index of the rule that is evaluated, or -1.

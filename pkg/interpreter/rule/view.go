@@ -59,9 +59,9 @@ var background = context.Background()
 func valueOf(n *document.Node) ref.Val {
 	switch n.Kind() {
 	case document.Object:
-		return mapping{view{n}}
+		return mapping{nodeValue{n}}
 	case document.Array:
-		return list{view{n}}
+		return list{nodeValue{n}}
 	case document.String:
 		text, _ := n.Text()
 		return types.String(text)
@@ -74,10 +74,10 @@ func valueOf(n *document.Node) ref.Val {
 	}
 }
 
-// view is a value whose rare operations copy it to a list or map of CEL. It needs no memory beside the node.
-type view struct{ *document.Node }
+// nodeValue is a value whose rare operations copy it to a list or map of CEL. It needs no memory beside the node.
+type nodeValue struct{ *document.Node }
 
-func (v view) full() ref.Val {
+func (v nodeValue) full() ref.Val {
 	if v.Kind() == document.Array {
 		items := make([]ref.Val, v.Len())
 		for i, item := range v.Items() {
@@ -93,25 +93,25 @@ func (v view) full() ref.Val {
 }
 
 // ConvertToNative implements ref.Val.
-func (v view) ConvertToNative(t reflect.Type) (any, error) { return v.full().ConvertToNative(t) }
+func (v nodeValue) ConvertToNative(t reflect.Type) (any, error) { return v.full().ConvertToNative(t) }
 
 // ConvertToType implements ref.Val.
-func (v view) ConvertToType(t ref.Type) ref.Val { return v.full().ConvertToType(t) }
+func (v nodeValue) ConvertToType(t ref.Type) ref.Val { return v.full().ConvertToType(t) }
 
 // Equal implements ref.Val.
-func (v view) Equal(other ref.Val) ref.Val { return v.full().Equal(other) }
+func (v nodeValue) Equal(other ref.Val) ref.Val { return v.full().Equal(other) }
 
 // Value implements ref.Val.
-func (v view) Value() any { return v.full().Value() }
+func (v nodeValue) Value() any { return v.full().Value() }
 
 // Size implements traits.Sizer.
-func (v view) Size() ref.Val { return types.Int(v.Len()) }
+func (v nodeValue) Size() ref.Val { return types.Int(v.Len()) }
 
 // IsZeroValue implements traits.Zeroer.
-func (v view) IsZeroValue() bool { return v.Len() == 0 }
+func (v nodeValue) IsZeroValue() bool { return v.Len() == 0 }
 
 // mapping is the view of an object.
-type mapping struct{ view }
+type mapping struct{ nodeValue }
 
 var _ traits.Mapper = mapping{}
 
@@ -151,7 +151,7 @@ func (m mapping) Iterator() traits.Iterator { return m.full().(traits.Iterable).
 func (mapping) Type() ref.Type { return types.MapType }
 
 // list is the view of a list.
-type list struct{ view }
+type list struct{ nodeValue }
 
 var _ traits.Lister = list{}
 

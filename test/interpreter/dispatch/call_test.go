@@ -254,7 +254,7 @@ func TestPolicies(t *testing.T) {
 		version string) configuration.Webhook {
 		return configuration.Webhook{
 			Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &e.URL, CABundle: e.CABundle}, FailurePolicy: &policy,
-			Rules: []configuration.Rule{{Operations: []string{"*"},
+			Rules: []configuration.OperationRule{{Operations: []string{"*"},
 				APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}}},
 			ExploreReviewVersions: []string{"v9", version},
 		}

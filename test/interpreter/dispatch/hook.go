@@ -57,7 +57,7 @@ func Interpreters(all ...*configuration.Configuration) Hooks {
 			h := newHook(c.Name, w.Name, api.KindContext, w.ClientConfig, w.TimeoutSeconds, unsaid)
 			h.version = supported(w.InterpreterContextVersions)
 			h.cares = func(operation string, s Subject) bool {
-				return slices.ContainsFunc(w.Rules, func(r configuration.Rule) bool {
+				return slices.ContainsFunc(w.Rules, func(r configuration.OperationRule) bool {
 					return has(r.Operations, operation) && has(r.APIGroups, s.Group) && has(r.APIVersions, s.Version) &&
 						has(r.Kinds, s.Kind.Kind)
 				})
@@ -94,7 +94,7 @@ func Explorers(all ...*configuration.Configuration) Hooks {
 			h.ignore = w.FailurePolicy != nil && *w.FailurePolicy == admissionv1.Ignore
 			h.cares = func(operation string, s Subject) bool {
 				return slices.ContainsFunc(w.Rules,
-					func(r configuration.Rule) bool { return has(r.Operations, operation) && covers(&r, s) })
+					func(r configuration.OperationRule) bool { return has(r.Operations, operation) && covers(&r, s) })
 			}
 			hooks = append(hooks, h)
 		}
@@ -166,7 +166,7 @@ func has(entries []string, entry string) bool {
 
 // covers reports whether a rule matches a subject, as for Kubernetes' webhooks. A subject is never a
 // subresource.
-func covers(r *configuration.Rule, s Subject) bool {
+func covers(r *configuration.OperationRule, s Subject) bool {
 	if !has(r.APIGroups, s.Group) || !has(r.APIVersions, s.Version) {
 		return false
 	}

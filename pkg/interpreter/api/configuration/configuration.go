@@ -88,7 +88,7 @@ type Webhook struct {
 	// only the first by name.
 	Name         string                          `json:"name"`
 	ClientConfig admissionv1.WebhookClientConfig `json:"clientConfig"`
-	Rules        []Rule                          `json:"rules,omitempty"`
+	Rules        []OperationRule                 `json:"rules,omitempty"`
 	// FailurePolicy is the reaction to a webhook that does not answer: Fail (default) or Ignore. Only the
 	// proposal has it. As Karmada ships it, a call without an answer fails.
 	FailurePolicy *admissionv1.FailurePolicyType `json:"failurePolicy,omitempty"`
@@ -100,8 +100,8 @@ type Webhook struct {
 	ExploreReviewVersions      []string `json:"exploreReviewVersions,omitempty"`
 }
 
-// Rule selects operations on kinds, or on resources in the proposal.
-type Rule struct {
+// OperationRule selects operations on kinds, or on resources in the proposal.
+type OperationRule struct {
 	Operations  []string               `json:"operations"`
 	APIGroups   []string               `json:"apiGroups"`
 	APIVersions []string               `json:"apiVersions"`
@@ -193,7 +193,7 @@ func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) *Conf
 }
 
 // nameResources replaces the kinds of a rule by their resources.
-func (r *Rule) nameResources() {
+func (r *OperationRule) nameResources() {
 	for _, kind := range r.Kinds {
 		r.Resources = append(r.Resources, Resource(interpreter.Kind{Group: r.APIGroups[0], Version: r.APIVersions[0], Kind: kind}))
 	}
@@ -209,14 +209,14 @@ func Resource(k interpreter.Kind) string {
 
 // rulesOf returns rules for exactly the given kinds. It unites first the versions of a kind, then the kinds with the same
 // operations.
-func rulesOf(kinds []interpreter.Known, dialect string) []Rule {
-	var rules []Rule
+func rulesOf(kinds []interpreter.Known, dialect string) []OperationRule {
+	var rules []OperationRule
 	names := map[interpreter.Operation]string{}
 	for name, o := range api.Operations(dialect) {
 		names[o] = name
 	}
 	for _, k := range kinds {
-		r := Rule{APIGroups: []string{k.Group}, APIVersions: []string{k.Version}, Kinds: []string{k.Kind.Kind}}
+		r := OperationRule{APIGroups: []string{k.Group}, APIVersions: []string{k.Version}, Kinds: []string{k.Kind.Kind}}
 		for _, o := range interpreter.Operations() {
 			if name := names[o]; name != "" && slices.Contains(k.Operations, o) &&
 				(k.Version == All || !interpreter.Answers(kinds, interpreter.Kind{Group: k.Group, Version: All, Kind: k.Kind.Kind}, o)) {
@@ -227,9 +227,9 @@ func rulesOf(kinds []interpreter.Known, dialect string) []Rule {
 			rules = append(rules, r)
 		}
 	}
-	rules = united(rules, func(r *Rule) *[]string { return &r.APIVersions })
-	rules = united(rules, func(r *Rule) *[]string { return &r.Kinds })
-	slices.SortFunc(rules, func(a, b Rule) int {
+	rules = united(rules, func(r *OperationRule) *[]string { return &r.APIVersions })
+	rules = united(rules, func(r *OperationRule) *[]string { return &r.Kinds })
+	slices.SortFunc(rules, func(a, b OperationRule) int {
 		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Kinds, b.Kinds), slices.Compare(a.APIVersions, b.APIVersions),
 			slices.Compare(a.Operations, b.Operations))
 	})
@@ -237,8 +237,8 @@ func rulesOf(kinds []interpreter.Known, dialect string) []Rule {
 }
 
 // united merges rules that differ in one field only. It sorts the values of the field.
-func united(rules []Rule, field func(*Rule) *[]string) []Rule {
-	var all []Rule
+func united(rules []OperationRule, field func(*OperationRule) *[]string) []OperationRule {
+	var all []OperationRule
 	at := map[string]int{} // indexes by the other fields
 	for _, r := range rules {
 		others := r

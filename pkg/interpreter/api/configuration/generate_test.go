@@ -24,10 +24,10 @@ import (
 )
 
 type generatedCase struct {
-	About       string               `json:"about"`
-	Kinds       []interpreter.Known  `json:"kinds"`
-	Interpreter []configuration.Rule `json:"interpreter"`
-	Exploring   []configuration.Rule `json:"exploring"`
+	About       string                        `json:"about"`
+	Kinds       []interpreter.Known           `json:"kinds"`
+	Interpreter []configuration.OperationRule `json:"interpreter"`
+	Exploring   []configuration.OperationRule `json:"exploring"`
 }
 
 // TestGenerated checks the generated rules, which do not depend on the order of the kinds.
