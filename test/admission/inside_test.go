@@ -43,7 +43,7 @@ type inside struct {
 type sourceFunc func(context.Context) (*facts.Facts, error)
 
 func (f sourceFunc) Read(ctx context.Context, _ string) (*facts.Facts, error) { return f(ctx) }
-func (f sourceFunc) Lookup(ctx context.Context, _ string, _ facts.LookupRequest) (*facts.Found, error) {
+func (f sourceFunc) Lookup(ctx context.Context, _ string, _ facts.LookupRequest) (*facts.LookupResult, error) {
 	_, err := f(ctx)
 	return nil, err
 }

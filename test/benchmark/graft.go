@@ -38,7 +38,7 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 		"/fifty": {variant{folder, many(), 0}},
 	} {
 		measures := webhook.NewMetrics(prometheus.NewRegistry())
-		store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
+		store := webhook.NewStore(func(documents []*profile.Document) (webhook.Mutator, error) {
 			program, err := compiler.Compile(documents,
 				compiler.Options{Generation: contract.Today, Kubernetes: served, Mark: true})
 			return bound{program, source}, err
@@ -86,7 +86,7 @@ type bound struct {
 	source facts.Source
 }
 
-// Admit implements webhook.Program.
+// Admit implements webhook.Mutator.
 func (b bound) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	return b.Program.Admit(ctx, r, b.source)
 }

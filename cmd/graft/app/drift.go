@@ -167,7 +167,7 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	if !o.yes {
 		return fmt.Errorf("to touch %s of %s, at most %v a second, give --yes", counted(len(todo), "object", "objects"), to.Host(), o.rate)
 	}
-	result.Touched = map[drift.Outcome]int{}
+	result.Touched = map[drift.TouchResult]int{}
 	meter := newMeter(s, "object")
 	defer meter.done()
 	toucher := &drift.Toucher{API: to, Engine: engine, Limiter: rate.NewLimiter(rate.Limit(o.rate), 1)}
@@ -218,14 +218,14 @@ type driftResult struct {
 	drift.Summary
 	Findings []driftFinding `json:"findings"`
 	// Touched are touches by their outcomes; nil: nothing was to be touched.
-	Touched map[drift.Outcome]int `json:"touched,omitempty"`
+	Touched map[drift.TouchResult]int `json:"touched,omitempty"`
 }
 
 // driftFinding is a finding with the outcome of its touch.
 type driftFinding struct {
 	drift.Finding
-	Touched      drift.Outcome `json:"touched,omitempty"`
-	TouchProblem string        `json:"touchProblem,omitempty"`
+	Touched      drift.TouchResult `json:"touched,omitempty"`
+	TouchProblem string            `json:"touchProblem,omitempty"`
 }
 
 func compareFindings(a, b driftFinding) int {

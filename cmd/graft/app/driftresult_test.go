@@ -38,7 +38,7 @@ func sampleDrift() *driftResult {
 			ControlPlanes: 1, Objects: 12, OptedOut: []string{"shoot--x"},
 			Found: map[drift.State]int{drift.Outdated: 1, drift.Unmutated: 1, drift.Edited: 1, drift.Denied: 1, drift.Marked: 1},
 		},
-		Touched: map[drift.Outcome]int{drift.Fixed: 1, drift.Failed: 1},
+		Touched: map[drift.TouchResult]int{drift.Fixed: 1, drift.Failed: 1},
 	}
 }
 

@@ -238,11 +238,11 @@ func definesService(name string, aliased bool) bool {
 	}
 }
 
-// definition is an assignment in a file.
-type definition struct{ file, value string }
+// assignment is a setting in a file.
+type assignment struct{ file, value string }
 
 // firstDifference returns the file of the first difference between two lists, or false if they are equal.
-func firstDifference(before, after []definition) (string, bool) {
+func firstDifference(before, after []assignment) (string, bool) {
 	for i := range max(len(before), len(after)) {
 		switch {
 		case i >= len(after):
@@ -257,22 +257,22 @@ func firstDifference(before, after []definition) (string, bool) {
 // commands returns the definitions outside of the unit's ExecStart that determine the command: other files of the unit,
 // other commands, aliases, other units with the kubelet's name as an alias, and drop-ins with the name of another drop-in,
 // because systemd ignores one of them.
-func (s *kubeletService) commands() []definition {
-	var found []definition
+func (s *kubeletService) commands() []assignment {
+	var found []assignment
 	names := make(map[string]bool, len(s.parts))
 	for _, part := range s.parts {
 		if part.path != kubeletPath {
 			name := path.Base(part.path)
 			if name == target.KubeletUnit || names[name] {
-				found = append(found, definition{part.path, part.unit.Text()})
+				found = append(found, assignment{part.path, part.unit.Text()})
 			}
 			names[name] = true
 			for _, command := range part.unit.Values("Service", "ExecStart") {
-				found = append(found, definition{part.path, "ExecStart=" + command})
+				found = append(found, assignment{part.path, "ExecStart=" + command})
 			}
 		}
 		for _, alias := range part.unit.Values("Install", "Alias") {
-			found = append(found, definition{part.path, "Alias=" + alias})
+			found = append(found, assignment{part.path, "Alias=" + alias})
 		}
 	}
 	for _, file := range s.files {
@@ -285,7 +285,7 @@ func (s *kubeletService) commands() []definition {
 			continue
 		}
 		for _, alias := range kubeletAliases(file.content) {
-			found = append(found, definition{file.path, "Alias=" + alias})
+			found = append(found, assignment{file.path, "Alias=" + alias})
 		}
 	}
 	return found
@@ -321,7 +321,7 @@ var environmentOptions = []struct{ section, option string }{
 
 // assignments returns the definitions that may set or remove one of the variables, and the environment files with
 // unknown contents.
-func (s *kubeletService) assignments(variables []string) (known, unknown []definition) {
+func (s *kubeletService) assignments(variables []string) (known, unknown []assignment) {
 	if len(variables) == 0 {
 		return nil, nil
 	}
@@ -330,23 +330,23 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 			for _, value := range part.unit.Values(o.section, o.option) {
 				words, err := systemd.Words(value)
 				if err != nil || value == "" { // it is not understood, or takes the other assignments back
-					known = append(known, definition{part.path, o.option + "=" + value})
+					known = append(known, assignment{part.path, o.option + "=" + value})
 				}
 				for _, word := range words {
 					name, _, _ := strings.Cut(word, "=")
 					// A specifier other than %% may become any name, or an assignment.
 					if slices.Contains(variables, name) || strings.Contains(strings.ReplaceAll(name, "%%", ""), "%") {
-						known = append(known, definition{part.path, o.option + "=" + word})
+						known = append(known, assignment{part.path, o.option + "=" + word})
 					}
 				}
 			}
 		}
 		for _, name := range part.unit.Values("Service", "PAMName") { // modules of PAM set any variables
-			known = append(known, definition{part.path, "PAMName=" + name})
+			known = append(known, assignment{part.path, "PAMName=" + name})
 		}
 		for _, pattern := range part.unit.Values("Service", "EnvironmentFile") {
 			if pattern == "" {
-				known = append(known, definition{part.path, "EnvironmentFile="})
+				known = append(known, assignment{part.path, "EnvironmentFile="})
 			}
 			for _, file := range s.files {
 				if !matchesEnvironmentFile(strings.TrimPrefix(pattern, "-"), file.path) {
@@ -355,9 +355,9 @@ func (s *kubeletService) assignments(variables []string) (known, unknown []defin
 				content, ok := target.ContentText(file.content)
 				switch {
 				case !ok:
-					unknown = append(unknown, definition{file.path, string(file.content.Raw())})
+					unknown = append(unknown, assignment{file.path, string(file.content.Raw())})
 				case slices.ContainsFunc(variables, func(variable string) bool { return strings.Contains(content, variable) }):
-					known = append(known, definition{file.path, content})
+					known = append(known, assignment{file.path, content})
 				}
 			}
 		}

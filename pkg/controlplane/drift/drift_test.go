@@ -103,7 +103,7 @@ func TestTouchesWithoutFix(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		prepare func(s *seed)
-		want    drift.Outcome
+		want    drift.TouchResult
 		problem string
 	}{
 		{"keeps everything without a webhook", func(*seed) {}, drift.Stays, ""},

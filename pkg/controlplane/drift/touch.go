@@ -23,24 +23,24 @@ type Toucher struct {
 	Limiter *rate.Limiter
 }
 
-// Outcome is the outcome of a touch.
-type Outcome string
+// TouchResult is the outcome of a touch.
+type TouchResult string
 
 // The outcomes of touches.
 const (
 	// Fixed: the object now agrees with the profiles.
-	Fixed Outcome = "fixed"
+	Fixed TouchResult = "fixed"
 	// Stays: the object still differs from the result of the profiles: the webhook has other profiles or was not
 	// called.
-	Stays Outcome = "stays"
+	Stays TouchResult = "stays"
 	// Gone: the object was deleted.
-	Gone Outcome = "gone"
+	Gone TouchResult = "gone"
 	// Failed: the API server, or a webhook, refused it.
-	Failed Outcome = "failed"
+	Failed TouchResult = "failed"
 )
 
 // Outcomes returns all outcomes.
-func Outcomes() []Outcome { return []Outcome{Fixed, Stays, Gone, Failed} }
+func Outcomes() []TouchResult { return []TouchResult{Fixed, Stays, Gone, Failed} }
 
 // maxStreak is the length of a Streak after which touching stops, because the webhooks probably do not answer.
 const maxStreak = 3
@@ -50,7 +50,7 @@ type Streak struct{ length int }
 
 // Seen records the outcome of the next touch. It reports whether touching must stop, because the webhook does not
 // respond or has other profiles.
-func (s *Streak) Seen(outcome Outcome) (giveUp bool) {
+func (s *Streak) Seen(outcome TouchResult) (giveUp bool) {
 	if s.length++; outcome == Fixed || outcome == Gone {
 		s.length = 0
 	}
@@ -64,7 +64,7 @@ func (s *Streak) String() string {
 
 // Touch waits for the rate limit, touches an object and checks the result. If it cannot touch the object, the outcome
 // is Failed, with the error. If the context ends, it returns its error without an outcome.
-func (t *Toucher) Touch(ctx context.Context, o ObjectRef) (Outcome, error) {
+func (t *Toucher) Touch(ctx context.Context, o ObjectRef) (TouchResult, error) {
 	if err := t.Limiter.Wait(ctx); err != nil {
 		return "", cmp.Or(ctx.Err(), err)
 	}

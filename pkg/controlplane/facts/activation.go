@@ -16,7 +16,7 @@ import (
 
 // value returns the value of a part, or nil if it is unknown. The engine decodes parts before it evaluates expressions, so
 // that expressions need not handle decoding errors.
-func (p *Part) value() ref.Val {
+func (p *LazyResource) value() ref.Val {
 	r, err := p.get()
 	if err != nil {
 		return types.WrapErr(expression.Failure("the resource cannot be decoded"))
@@ -31,8 +31,8 @@ func (r *resource) variable() ref.Val {
 	return r.value
 }
 
-// Object is the object that is being admitted.
-type Object struct {
+// AdmittedObject is the object that is being admitted.
+type AdmittedObject struct {
 	APIVersion, Kind, Name, Namespace string
 	Labels, Annotations               map[string]string
 	// Raw decodes the whole object, with whole numbers as int64 (see expression.ParseJSON). It is called at most once for each activation, and only if an
@@ -42,7 +42,7 @@ type Object struct {
 
 // Activation binds the variables to the facts for one object. The operation is CREATE or UPDATE. Unknown facts are not
 // bound: an expression that uses them fails. An activation with this one as its parent can add variables.
-func (f *Facts) Activation(object Object, operation string) interpreter.Activation {
+func (f *Facts) Activation(object AdmittedObject, operation string) interpreter.Activation {
 	return &activation{facts: f, operation: types.String(operation), object: object}
 }
 
@@ -53,7 +53,7 @@ const LabelWorkerPool = "worker.gardener.cloud/pool"
 type activation struct {
 	facts     *Facts
 	operation ref.Val
-	object    Object
+	object    AdmittedObject
 	// fields are the fields of the object, from their first use on.
 	fields expression.Values
 }
@@ -62,7 +62,7 @@ type activation struct {
 func (a *activation) Parent() interpreter.Activation { return nil }
 
 // values returns the fields of the object in expressions.
-func (o Object) values() expression.Values {
+func (o AdmittedObject) values() expression.Values {
 	values := expression.Values{
 		"apiVersion": expression.Optional(o.APIVersion), "kind": expression.Optional(o.Kind), "name": expression.Optional(o.Name),
 		"namespace": expression.Optional(o.Namespace), "labels": o.Labels, "annotations": o.Annotations,
@@ -75,7 +75,7 @@ func (o Object) values() expression.Values {
 }
 
 // decode returns the whole object, or an error in each of its parts.
-func (o Object) decode() map[string]any {
+func (o AdmittedObject) decode() map[string]any {
 	if o.Raw == nil {
 		return nil
 	}

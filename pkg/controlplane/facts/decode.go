@@ -31,11 +31,11 @@ type resource struct {
 	// version is the version of Kubernetes, or an empty string if it is unknown.
 	version string
 	// pools are the worker pools of a shoot by name.
-	pools map[string]*Pool
+	pools map[string]*WorkerPool
 }
 
-// Pool is a worker pool.
-type Pool struct {
+// WorkerPool is a worker pool.
+type WorkerPool struct {
 	// Kubernetes is the version of the kubelets. Architecture is amd64 or arm64.
 	Kubernetes, Architecture string
 
@@ -67,7 +67,7 @@ func FromCluster(raw []byte) (*Facts, error) {
 
 // FromParts decodes the Shoot of the Cluster with this name. An empty or null Shoot is unknown. It keeps the bytes, which
 // must not change afterwards. It fails for an invalid Shoot; an invalid CloudProfile or Seed fails on use.
-func FromParts(name string, cloudProfile, seed *Part, shoot []byte) (*Facts, error) {
+func FromParts(name string, cloudProfile, seed *LazyResource, shoot []byte) (*Facts, error) {
 	f := &Facts{Namespace: Namespace{Name: name}, cloudProfile: cloudProfile, seed: seed}
 	if absent(shoot) {
 		return f, nil
@@ -100,26 +100,26 @@ func DecodeNamespace(raw []byte) (Namespace, error) {
 	return r.Metadata, nil
 }
 
-// Part is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil Part
-// is an unknown one.
-type Part struct{ decode func() (*resource, error) }
+// LazyResource is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil
+// LazyResource is an unknown one.
+type LazyResource struct{ decode func() (*resource, error) }
 
 // Seed returns the part for a Seed, or nil for empty bytes or null. The bytes must not change afterwards.
-func Seed(raw []byte) *Part { return lazily(raw, seedType, "Seed", "status.kubernetesVersion") }
+func Seed(raw []byte) *LazyResource { return lazily(raw, seedType, "Seed", "status.kubernetesVersion") }
 
 // CloudProfile returns the part for a CloudProfile, or nil for empty bytes or null. For a NamespacedCloudProfile, Gardener
 // writes the merged CloudProfile into the Cluster. The bytes must not change afterwards.
-func CloudProfile(raw []byte) *Part { return lazily(raw, cloudProfileType, "CloudProfile", "") }
+func CloudProfile(raw []byte) *LazyResource { return lazily(raw, cloudProfileType, "CloudProfile", "") }
 
-func lazily(raw []byte, of objectKind, kind, version string) *Part {
+func lazily(raw []byte, of objectKind, kind, version string) *LazyResource {
 	if absent(raw) {
 		return nil
 	}
-	return &Part{sync.OnceValues(func() (*resource, error) { return of.read(raw, coreVersion, kind, version) })}
+	return &LazyResource{sync.OnceValues(func() (*resource, error) { return of.read(raw, coreVersion, kind, version) })}
 }
 
 // get returns the resource, or nil if it is unknown. The error wraps ErrUndecodable.
-func (p *Part) get() (*resource, error) {
+func (p *LazyResource) get() (*resource, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (p *Part) get() (*resource, error) {
 // not change afterwards.
 func (k objectKind) read(raw []byte, apiVersion, kind, version string) (*resource, error) {
 	var err error
-	o := &object{manifest: newManifest(raw), err: &err}
+	o := &decodedObject{manifest: newManifest(raw), err: &err}
 	if err = decode(raw, &o.members); err == nil {
 		err = checkKind(take(o, "apiVersion", ""), take(o, "kind", ""), apiVersion, kind)
 	}
@@ -176,20 +176,20 @@ func wrongType(field string) error {
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// object is a decoded resource, or an object inside of one.
-type object struct {
+// decodedObject is a decoded resource, or an object inside of one.
+type decodedObject struct {
 	members map[string]any
 	// manifest is the whole resource, and path the path of the object in it, which ends with a dot.
 	manifest manifest
 	path     string
 	// pools are the worker pools of a shoot, after its value was made.
-	pools map[string]*Pool
+	pools map[string]*WorkerPool
 	// err is the first error in the resource.
 	err *error
 }
 
 // find returns the value at a path of members, or nil if there is none. A wrong type is an error of the object.
-func (o *object) find(path string) any {
+func (o *decodedObject) find(path string) any {
 	var value any = o.members
 	for key := range strings.SplitSeq(path, ".") {
 		members, ok := value.(map[string]any)
@@ -202,14 +202,14 @@ func (o *object) find(path string) any {
 	return value
 }
 
-func (o *object) fail(err error) {
+func (o *decodedObject) fail(err error) {
 	if *o.err == nil {
 		*o.err = err
 	}
 }
 
 // take returns the value of a type at a path, or the default if there is none. A wrong type is an error of the object.
-func take[T any](o *object, path string, otherwise T) T {
+func take[T any](o *decodedObject, path string, otherwise T) T {
 	switch value := o.find(path).(type) {
 	case nil:
 	case T:
@@ -221,7 +221,7 @@ func take[T any](o *object, path string, otherwise T) T {
 }
 
 // takeAll returns the items of a type in the list at a path. A wrong type is an error of the object.
-func takeAll[T any](o *object, path string) []T {
+func takeAll[T any](o *decodedObject, path string) []T {
 	var all []T
 	for _, value := range take[[]any](o, path, nil) {
 		item, ok := value.(T)
@@ -235,17 +235,17 @@ func takeAll[T any](o *object, path string) []T {
 }
 
 // items returns the objects in the list at a path.
-func (o *object) items(path string) []*object {
-	var items []*object
+func (o *decodedObject) items(path string) []*decodedObject {
+	var items []*decodedObject
 	for i, members := range takeAll[map[string]any](o, path) {
-		items = append(items, &object{members: members, manifest: o.manifest, err: o.err, path: fmt.Sprintf("%s%s[%d].", o.path, path, i)})
+		items = append(items, &decodedObject{members: members, manifest: o.manifest, err: o.err, path: fmt.Sprintf("%s%s[%d].", o.path, path, i)})
 	}
 	return items
 }
 
 // child returns the object at a path, which may be empty.
-func (o *object) child(path string) *object {
-	return &object{members: take[map[string]any](o, path, nil), manifest: o.manifest, err: o.err, path: o.path + path + "."}
+func (o *decodedObject) child(path string) *decodedObject {
+	return &decodedObject{members: take[map[string]any](o, path, nil), manifest: o.manifest, err: o.err, path: o.path + path + "."}
 }
 
 // manifest returns a whole resource, which is decoded on first use.

@@ -37,7 +37,7 @@ func evaluate(env *expression.Environment, text string, vars interpreter.Activat
 
 func TestExpressions(t *testing.T) {
 	env := environment(t)
-	object := Object{
+	object := AdmittedObject{
 		APIVersion: "apps/v1", Kind: "Deployment", Name: "kube-apiserver", Namespace: "shoot--garden--blue",
 		Labels: map[string]string{"app": "kubernetes"},
 		Raw: func() any {
@@ -107,7 +107,7 @@ func TestValuesWithoutContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	activation := f.Activation(Object{}, "CREATE")
+	activation := f.Activation(AdmittedObject{}, "CREATE")
 	for text, want := range map[string]string{
 		`${ shoot.cloudProfile }`:                `"metal"`,
 		`${ shoot.networking.ipFamilies }`:       `["IPv4"]`,
@@ -123,7 +123,7 @@ func TestValuesWithoutContent(t *testing.T) {
 
 func TestExpressionErrors(t *testing.T) {
 	env := environment(t)
-	broken := Object{Raw: func() any { return errors.New("payload") }}
+	broken := AdmittedObject{Raw: func() any { return errors.New("payload") }}
 	undecodable := &Facts{cloudProfile: CloudProfile([]byte("payload"))}
 	for _, c := range []struct{ name, text, want string }{
 		{"rejects an unknown field", `${ shoot.nope }`, ":1:10: undefined field 'nope'"},

@@ -48,7 +48,7 @@ type Source interface {
 	Read(ctx context.Context, namespace string) (*Facts, error)
 	// Lookup reads an object for a control plane in the namespace and returns the requested parts. For an optional
 	// lookup, it returns nil if the object does not exist, and omits missing keys or paths.
-	Lookup(ctx context.Context, namespace string, l LookupRequest) (*Found, error)
+	Lookup(ctx context.Context, namespace string, l LookupRequest) (*LookupResult, error)
 }
 
 // Refresher is a Source with a Read that may return outdated facts, for example from a cache.
@@ -62,7 +62,7 @@ type Facts struct {
 	Namespace Namespace
 
 	shoot, garden      *resource
-	seed, cloudProfile *Part
+	seed, cloudProfile *LazyResource
 }
 
 // WithNamespace returns the same facts for a namespace with these labels and annotations.
@@ -93,7 +93,7 @@ func (f *Facts) SeedKubernetes() string {
 }
 
 // Pool returns the shoot's worker pool with this name, or nil.
-func (f *Facts) Pool(name string) *Pool {
+func (f *Facts) Pool(name string) *WorkerPool {
 	if f.shoot == nil {
 		return nil
 	}
@@ -180,8 +180,8 @@ func (l LookupRequest) In(namespace string) string {
 	}
 }
 
-// Found holds the requested and existing parts of an object.
-type Found struct {
+// LookupResult holds the requested and existing parts of an object.
+type LookupResult struct {
 	Keys map[string]string
 	// Fields are by their name in the request.
 	Fields              map[string]any
@@ -200,10 +200,10 @@ func (l LookupRequest) Missing() error {
 // Read returns the requested parts of an object in decoded JSON, with integers as int64. It decodes the values of a
 // Secret's keys, and fails with ErrUndecodable if it cannot; the error contains no values. It fails with ErrNotFound if
 // a key or path is missing, unless the request is optional.
-func (l LookupRequest) Read(object map[string]any) (*Found, error) {
+func (l LookupRequest) Read(object map[string]any) (*LookupResult, error) {
 	metadata, _ := object["metadata"].(map[string]any)
 	data := stringsOf(object["data"])
-	found := &Found{
+	found := &LookupResult{
 		Keys: keep(data, l.Keys), Labels: keep(stringsOf(metadata["labels"]), l.Labels),
 		Annotations: keep(stringsOf(metadata["annotations"]), l.Annotations), Fields: make(map[string]any, len(l.Fields)),
 	}
@@ -228,7 +228,7 @@ func (l LookupRequest) Read(object map[string]any) (*Found, error) {
 }
 
 // check returns ErrNotFound for a missing key or path, unless the request is optional.
-func (l LookupRequest) check(f *Found) error {
+func (l LookupRequest) check(f *LookupResult) error {
 	if l.Optional {
 		return nil
 	}
@@ -299,7 +299,7 @@ func (l *Lookups) Variable() expression.Variable {
 }
 
 // Value returns the variable's value for the results of lookups, by name; nil for a missing object.
-func (l *Lookups) Value(results map[string]*Found) ref.Val {
+func (l *Lookups) Value(results map[string]*LookupResult) ref.Val {
 	fields := expression.Values{}
 	for name, result := range results {
 		if object, ok := l.lookups[name]; ok && result != nil {
@@ -309,7 +309,7 @@ func (l *Lookups) Value(results map[string]*Found) ref.Val {
 	return l.object.Value(fields)
 }
 
-func (f *Found) values() expression.Values {
+func (f *LookupResult) values() expression.Values {
 	values := expression.Values{
 		"labels":      types.NewStringStringMap(types.DefaultTypeAdapter, f.Labels),
 		"annotations": types.NewStringStringMap(types.DefaultTypeAdapter, f.Annotations),
@@ -345,7 +345,7 @@ func (s *Static) Read(_ context.Context, namespace string) (*Facts, error) {
 }
 
 // Lookup implements Source.
-func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*Found, error) {
+func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*LookupResult, error) {
 	for _, object := range s.Objects {
 		if l.names(object, namespace) {
 			return l.Read(object)

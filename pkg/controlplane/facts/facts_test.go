@@ -45,7 +45,7 @@ func TestUnusedResourceMayBeInvalid(t *testing.T) {
 	if !errors.Is(seed, ErrUndecodable) || !errors.Is(cloudProfile, ErrUndecodable) {
 		t.Errorf("got %v and %v", seed, cloudProfile)
 	}
-	if _, err := evaluate(environment(t), "${ seed.name }", f.Activation(Object{}, "CREATE")); err == nil || strings.Contains(err.Error(), "Pod") {
+	if _, err := evaluate(environment(t), "${ seed.name }", f.Activation(AdmittedObject{}, "CREATE")); err == nil || strings.Contains(err.Error(), "Pod") {
 		t.Errorf("want an evaluation error, got %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestGarden(t *testing.T) {
 	}
 	got, err := evaluate(environment(t),
 		`${ garden.name + garden.labels.l + string(garden.kubernetes.minor()) + garden.spec.virtualCluster.gardener.clusterIdentity + namespaceObject.name }`,
-		f.Activation(Object{}, "UPDATE"))
+		f.Activation(AdmittedObject{}, "UPDATE"))
 	if want := `"main134maingarden"`; err != nil || got != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}
@@ -116,7 +116,7 @@ func TestGarden(t *testing.T) {
 
 func TestObjectIsDecodedOnce(t *testing.T) {
 	calls := 0
-	vars := (&Facts{}).Activation(Object{Name: "x", Raw: func() any { calls++; return map[string]any{"spec": map[string]any{"a": int64(1)}} }}, "UPDATE")
+	vars := (&Facts{}).Activation(AdmittedObject{Name: "x", Raw: func() any { calls++; return map[string]any{"spec": map[string]any{"a": int64(1)}} }}, "UPDATE")
 	env := environment(t)
 	for i, text := range []string{`${ object.name }`, `${ object.spec.a }`, `${ object.spec.a + 1 }`} {
 		if _, err := evaluate(env, text, vars); err != nil {
@@ -138,7 +138,7 @@ func TestConcurrentUse(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 50 {
-				got, err := template.String(context.Background(), f.Activation(Object{}, "UPDATE"))
+				got, err := template.String(context.Background(), f.Activation(AdmittedObject{}, "UPDATE"))
 				if err != nil || got != "blueeu-1openstack2" {
 					t.Errorf("got %q, %v", got, err)
 					return
@@ -194,7 +194,7 @@ func BenchmarkActivation(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if ok, err := condition.Bool(context.Background(), f.Activation(Object{Name: "kube-apiserver"}, "UPDATE")); err != nil || !ok {
+		if ok, err := condition.Bool(context.Background(), f.Activation(AdmittedObject{Name: "kube-apiserver"}, "UPDATE")); err != nil || !ok {
 			b.Fatal(ok, err)
 		}
 	}

@@ -46,7 +46,7 @@ func TestLookups(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := func() (string, error) {
-				results := map[string]*Found{}
+				results := map[string]*LookupResult{}
 				for _, r := range requests {
 					result, err := c.source.Lookup(context.Background(), "ns", r)
 					if err != nil {

@@ -83,7 +83,7 @@ func TestRequestRead(t *testing.T) {
 	path("count", "spec.count")
 	path("id", "spec.subnets[purpose=nodes].id")
 	found, err := request.Read(policy)
-	want := &Found{Fields: map[string]any{"count": int64(3), "id": "n"}, Labels: map[string]string{"d": "2"}, Annotations: map[string]string{"e": "3"}}
+	want := &LookupResult{Fields: map[string]any{"count": int64(3), "id": "n"}, Labels: map[string]string{"d": "2"}, Annotations: map[string]string{"e": "3"}}
 	if diff := cmp.Diff(want, found); err != nil || diff != "" {
 		t.Errorf("got %v, %s", err, diff)
 	}

@@ -84,7 +84,7 @@ type field struct {
 	kind    *cel.Type
 	summary string
 	// get returns the value, or nil if it is not set.
-	get func(*object) any
+	get func(*decodedObject) any
 }
 
 // objectKind is the type of a variable with its fields.
@@ -103,7 +103,7 @@ func newKind(name string, nested []*expression.ObjectType, fields ...field) obje
 }
 
 // value returns the value of a variable.
-func (k objectKind) value(of *object) ref.Val {
+func (k objectKind) value(of *decodedObject) ref.Val {
 	values := make(expression.Values, len(k.fields))
 	for _, f := range k.fields {
 		if value := f.get(of); value != nil {
@@ -115,7 +115,7 @@ func (k objectKind) value(of *object) ref.Val {
 
 // text declares a string at a path, with a default. An empty string counts as not set.
 func text(name, summary, path, otherwise string) field {
-	return field{name, cel.StringType, summary, func(of *object) any { return textValue(cmp.Or(take(of, path, ""), otherwise)) }}
+	return field{name, cel.StringType, summary, func(of *decodedObject) any { return textValue(cmp.Or(take(of, path, ""), otherwise)) }}
 }
 
 func textValue(s string) any {
@@ -127,7 +127,7 @@ func textValue(s string) any {
 
 // texts declares a list of strings at a path, with a default.
 func texts(name, summary, path string, otherwise ...string) field {
-	return field{name, cel.ListType(cel.StringType), summary, func(of *object) any {
+	return field{name, cel.ListType(cel.StringType), summary, func(of *decodedObject) any {
 		items := takeAll[string](of, path)
 		if len(items) == 0 {
 			items = otherwise
@@ -137,7 +137,7 @@ func texts(name, summary, path string, otherwise ...string) field {
 }
 
 func textMap(name, summary, path string) field {
-	return field{name, stringMap, summary, func(of *object) any {
+	return field{name, stringMap, summary, func(of *decodedObject) any {
 		members := take[map[string]any](of, path, nil)
 		texts := make(map[string]string, len(members))
 		for key := range members {
@@ -157,7 +157,7 @@ func stringMapValue(members map[string]string) ref.Val {
 
 // scalarAt declares a value at a path that is always set. Its default is zero.
 func scalarAt[T bool | int64](name string, kind *cel.Type, summary, path string) field {
-	return field{name, kind, summary, func(of *object) any {
+	return field{name, kind, summary, func(of *decodedObject) any {
 		var zero T
 		return types.DefaultTypeAdapter.NativeToValue(take(of, path, zero))
 	}}
@@ -165,7 +165,7 @@ func scalarAt[T bool | int64](name string, kind *cel.Type, summary, path string)
 
 // optional declares a value at the path of its name that need not be set. Its default is zero.
 func optional[T bool | int64](name string, kind *cel.Type, summary string) field {
-	return field{name, kind, summary, func(of *object) any {
+	return field{name, kind, summary, func(of *decodedObject) any {
 		var zero T
 		value := types.DefaultTypeAdapter.NativeToValue(take(of, name, zero))
 		if of.find(name) == nil {
@@ -177,7 +177,7 @@ func optional[T bool | int64](name string, kind *cel.Type, summary string) field
 
 // version declares the version of Kubernetes at a path. An invalid one is an error of the object.
 func version(summary, path string) field {
-	return field{"kubernetes", apiservercel.SemverType, summary, func(of *object) any {
+	return field{"kubernetes", apiservercel.SemverType, summary, func(of *decodedObject) any {
 		v, err := expression.ParseVersion(take(of, path, ""))
 		if err != nil {
 			of.fail(fmt.Errorf("%s%s: %w: %w", of.path, path, err, ErrUndecodable))
@@ -188,7 +188,7 @@ func version(summary, path string) field {
 
 // list declares a list of objects at the path of its name.
 func list(name, summary string, kind objectKind) field {
-	return field{name, cel.ListType(kind.object.Type()), summary, func(from *object) any {
+	return field{name, cel.ListType(kind.object.Type()), summary, func(from *decodedObject) any {
 		items := from.items(name)
 		values := make([]ref.Val, len(items))
 		for i, item := range items {
@@ -200,7 +200,7 @@ func list(name, summary string, kind objectKind) field {
 
 // whole declares the value at a path of the whole resource.
 func whole(name, summary, path string) field {
-	return field{name, cel.DynType, summary, func(of *object) any {
+	return field{name, cel.DynType, summary, func(of *decodedObject) any {
 		whole, path := of.manifest, of.path+path
 		return expression.Lazy(func() any {
 			steps, err := fieldpath.Parse(path)
@@ -258,7 +258,7 @@ var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.obj
 	textMap("labels", "the labels of its nodes", "labels"),
 	textMap("annotations", "the annotations of its nodes", "annotations"),
 	field{"volume", volumeType.object.Type(), "the volume of the operating system; not set where the pool names none",
-		func(w *object) any {
+		func(w *decodedObject) any {
 			if w.find("volume") == nil {
 				return nil
 			}
@@ -269,7 +269,7 @@ var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.obj
 	list("taints", "the taints of its nodes", taintType),
 	textMap("sysctls", "the kernel settings of its nodes", "sysctls"),
 	field{"containerRuntimes", cel.ListType(cel.StringType), "the types of further container runtimes, such as gvisor",
-		func(w *object) any {
+		func(w *decodedObject) any {
 			var names []string
 			for _, runtime := range w.items("cri.containerRuntimes") {
 				names = append(names, take(runtime, "type", ""))
@@ -277,7 +277,7 @@ var workerType = newKind("graft.Worker", []*expression.ObjectType{volumeType.obj
 			return types.NewStringList(types.DefaultTypeAdapter, names)
 		}},
 	field{"systemComponents", cel.BoolType, "whether system components may run on its nodes, which is the default",
-		func(w *object) any {
+		func(w *decodedObject) any {
 			// Gardener's type has no default for allow: an empty mapping forbids them.
 			return types.Bool(take(w, "systemComponents.allow", w.find("systemComponents") == nil))
 		}},
@@ -301,8 +301,8 @@ const (
 
 // workersOf returns the values of a shoot's worker pools, and sets the pools of the object. The version of a pool's
 // kubelets defaults to the shoot's.
-func workersOf(shoot *object) any {
-	shoot.pools = map[string]*Pool{}
+func workersOf(shoot *decodedObject) any {
+	shoot.pools = map[string]*WorkerPool{}
 	var values []ref.Val
 	for _, w := range shoot.items("spec.provider.workers") {
 		version := take(w, "kubernetes.version", "")
@@ -315,7 +315,7 @@ func workersOf(shoot *object) any {
 			kubernetes["version"] = version
 			w.members["kubernetes"] = kubernetes
 		}
-		p := &Pool{Kubernetes: version, Architecture: cmp.Or(take(w, architecturePath, ""), defaultArchitecture), value: workerType.value(w)}
+		p := &WorkerPool{Kubernetes: version, Architecture: cmp.Or(take(w, architecturePath, ""), defaultArchitecture), value: workerType.value(w)}
 		shoot.pools[take(w, "name", "")] = p
 		values = append(values, p.value)
 	}
@@ -334,15 +334,15 @@ var shootType = newKind("graft.Shoot", []*expression.ObjectType{networkingType.o
 	version("the version of the control plane", shootVersion),
 	text("region", "spec.region", "spec.region", ""),
 	text("provider", "the type of the cloud, spec.provider.type", "spec.provider.type", ""),
-	field{"cloudProfile", cel.StringType, "the name of the cloud profile of any kind", func(s *object) any {
+	field{"cloudProfile", cel.StringType, "the name of the cloud profile of any kind", func(s *decodedObject) any {
 		// The second one is its former place.
 		return textValue(cmp.Or(take(s, "spec.cloudProfile.name", ""), take(s, "spec.cloudProfileName", "")))
 	}},
 	field{"networking", networkingType.object.Type(), "spec.networking",
-		func(s *object) any { return networkingType.value(s.child("spec.networking")) }},
+		func(s *decodedObject) any { return networkingType.value(s.child("spec.networking")) }},
 	scalarAt[bool]("hibernated", cel.BoolType, "spec.hibernation.enabled", "spec.hibernation.enabled"),
 	field{"workerless", cel.BoolType, "whether it has no worker pools",
-		func(s *object) any { return types.Bool(len(s.items("spec.provider.workers")) == 0) }},
+		func(s *decodedObject) any { return types.Bool(len(s.items("spec.provider.workers")) == 0) }},
 	text("highAvailability", `the failure tolerance of the control plane: "", node or zone`,
 		"spec.controlPlane.highAvailability.failureTolerance.type", ""),
 	text("purpose", "spec.purpose, such as production", "spec.purpose", ""),

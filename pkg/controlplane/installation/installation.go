@@ -201,19 +201,19 @@ func (o *Installation) addHeartbeat(mgr manager.Manager) error {
 	})
 }
 
-// program is a mutation.Program with the source of its facts.
-type program struct {
+// clusterProgram is a mutation.Program with the source of its facts.
+type clusterProgram struct {
 	*mutation.Program
 	source *cluster.Source
 }
 
 // Admit reads facts from the source of the program.
-func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
+func (p clusterProgram) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	return p.Program.Admit(ctx, r, p.source)
 }
 
 // compiler returns a compiler of programs for the cluster. All programs share one source with its decoded facts.
-func (o *Installation) compiler(ctx context.Context, mgr manager.Manager) (webhook.Compiler, error) {
+func (o *Installation) compiler(ctx context.Context, mgr manager.Manager) (webhook.CompileFunc, error) {
 	// Fill the cache before the first admission needs it. A seed without the kind gets it later.
 	if _, err := mgr.GetCache().GetInformer(ctx, cluster.ClusterMetadata()); err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("watching Clusters: %w", err)
@@ -222,7 +222,7 @@ func (o *Installation) compiler(ctx context.Context, mgr manager.Manager) (webho
 	options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
 	var unreadable error
 	options.ImageOverwrite, unreadable = readOverwrite()
-	return func(documents []*profile.Document) (webhook.Program, error) {
+	return func(documents []*profile.Document) (webhook.Mutator, error) {
 		if unreadable != nil {
 			// Only profiles with images need it.
 			if findings := withImages(documents, unreadable); len(findings) > 0 {
@@ -236,7 +236,7 @@ func (o *Installation) compiler(ctx context.Context, mgr manager.Manager) (webho
 		for _, warning := range compiled.Warnings() {
 			serving.Warn(mgr.GetLogger().WithName("profiles"), "A profile has a warning", "warning", warning.Error())
 		}
-		return program{compiled, facts}, nil
+		return clusterProgram{compiled, facts}, nil
 	}, nil
 }
 

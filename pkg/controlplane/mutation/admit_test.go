@@ -187,7 +187,7 @@ func (s static) Read(_ context.Context, namespace string) (*facts.Facts, error) 
 	return f.WithNamespace(facts.Namespace{Name: namespace}), nil
 }
 
-func (s static) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+func (s static) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.LookupResult, error) {
 	if s.r.LookupError != "" {
 		return nil, fmt.Errorf("%s: %w", s.r.LookupError, facts.ErrUnavailable)
 	}

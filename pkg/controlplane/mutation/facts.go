@@ -59,7 +59,7 @@ func (s *Selection) Facts(
 	if err := found.Decode(needs.Seed, needs.CloudProfile); err != nil && tolerate == nil {
 		return nil, factsFailure(r.Namespace, err)
 	}
-	var object facts.Object
+	var object facts.AdmittedObject
 	if needs.Object {
 		object = describe(ctx, o, r)
 	}
@@ -100,9 +100,9 @@ func (s *Selection) look(
 }
 
 // describe returns the object in the form that expressions use.
-func describe(ctx context.Context, o *target.Object, r Request) facts.Object {
+func describe(ctx context.Context, o *target.Object, r Request) facts.AdmittedObject {
 	metadata := o.Document.Original().Get("metadata")
-	return facts.Object{
+	return facts.AdmittedObject{
 		APIVersion: text(o.Document.Original().Get("apiVersion")), Kind: o.Form.Kind, Name: r.Name, Namespace: r.Namespace,
 		Labels: texts(metadata.Get("labels")), Annotations: texts(metadata.Get("annotations")),
 		Raw: func() any {

@@ -29,7 +29,7 @@ type asked struct {
 	then  func(context.Context)
 }
 
-func (a *asked) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+func (a *asked) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.LookupResult, error) {
 	if a.names == nil {
 		a.names = map[string]int{}
 	}

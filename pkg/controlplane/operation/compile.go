@@ -87,8 +87,8 @@ func (c *Context) container(arguments source.Node) string {
 	return cmp.Or(textOf(arguments.Get("container")), c.Target.Container)
 }
 
-// compiler converts edits to writes, one for each name. Its methods add the writes and findings of one argument.
-type compiler struct {
+// writeBuilder converts edits to writes, one for each name. Its methods add the writes and findings of one argument.
+type writeBuilder struct {
 	// place is the place of each write. The name of an entry is appended to its name.
 	place Place
 	// value compiles a value.
@@ -119,14 +119,14 @@ func (c *Context) with(compile func(*Context, source.Node, string) (Value, sourc
 }
 
 // compileEdits compiles values to set and names to remove.
-func (k compiler) compileEdits(arguments source.Node, path string) ([]Write, source.Findings) {
+func (k writeBuilder) compileEdits(arguments source.Node, path string) ([]Write, source.Findings) {
 	k.addValues(arguments.Get("set"), path+".set")
 	k.addNames(arguments.Get("remove").Items(), path+".remove", Remove())
 	return k.result(arguments, path, "nothing to set and nothing to remove")
 }
 
 // addValues compiles a mapping of names to values; path is its field.
-func (k *compiler) addValues(set source.Node, path string) {
+func (k *writeBuilder) addValues(set source.Node, path string) {
 	if !set.Absent() && set.Kind != yaml.MappingNode {
 		k.findings = append(k.findings, set.Finding(path, "must be a mapping of names to values").Of(source.WrongType))
 		return
@@ -143,7 +143,7 @@ func (k *compiler) addValues(set source.Node, path string) {
 }
 
 // addNames gives each name in a list the same value; path is the field of the list.
-func (k *compiler) addNames(names []source.Node, path string, value Value) {
+func (k *writeBuilder) addNames(names []source.Node, path string, value Value) {
 	for _, name := range names {
 		if name.Absent() || name.Kind != yaml.ScalarNode {
 			k.findings = append(k.findings, name.Finding(path, "must be a list of names").Of(source.WrongType))
@@ -158,7 +158,7 @@ func (k *compiler) addNames(names []source.Node, path string, value Value) {
 }
 
 // add adds a write of the value for a name.
-func (k *compiler) add(name string, at source.Node, path string, value Value) {
+func (k *writeBuilder) add(name string, at source.Node, path string, value Value) {
 	write := Write{Place: k.place, Value: value, At: at, Path: path}
 	write.Place.Name += name
 	if k.keep != nil {
@@ -176,7 +176,7 @@ func (k *compiler) add(name string, at source.Node, path string, value Value) {
 }
 
 // result returns the writes and findings, or a finding with the message if there are none of both.
-func (k *compiler) result(arguments source.Node, path, nothing string) ([]Write, source.Findings) {
+func (k *writeBuilder) result(arguments source.Node, path, nothing string) ([]Write, source.Findings) {
 	if len(k.writes)+len(k.findings) == 0 {
 		return nil, source.Findings{arguments.Finding(path, "%s", nothing).Of(NothingToDo)}
 	}
@@ -184,7 +184,7 @@ func (k *compiler) result(arguments source.Node, path, nothing string) ([]Write,
 }
 
 // checkName returns the finding about a name, or none.
-func (k *compiler) checkName(key source.Node, path string) source.Findings {
+func (k *writeBuilder) checkName(key source.Node, path string) source.Findings {
 	name, rule := key.Value, source.InvalidName
 	problem := checkName(name)
 	if problem == "" && k.check != nil {

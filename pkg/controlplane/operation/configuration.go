@@ -42,7 +42,7 @@ func configuration() Definition {
 }
 
 func compileConfiguration(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	writes, findings := compiler{
+	writes, findings := writeBuilder{
 		place: Place{Kind: KubeletField},
 		value: c.Tree,
 		check: func(name string) string {

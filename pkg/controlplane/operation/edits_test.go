@@ -215,7 +215,7 @@ func variables() operation.Variables {
 	if err != nil {
 		panic(err)
 	}
-	return f.Activation(facts.Object{Namespace: "shoot--foo--bar"}, "CREATE")
+	return f.Activation(facts.AdmittedObject{Namespace: "shoot--foo--bar"}, "CREATE")
 }
 
 // at returns the value at a JSON pointer: the text of a string, otherwise JSON.

@@ -16,7 +16,7 @@ import (
 )
 
 // mapEntries returns the definition of an operation for the entries of a map of strings, such as labels.
-func mapEntries(name, owner string, parts target.Part, kind Kind, path fieldPath, example string, examples ...string) Definition {
+func mapEntries(name, owner string, parts target.Part, kind PlaceKind, path fieldPath, example string, examples ...string) Definition {
 	entry, value := path[len(path)-1].Key, (*Context).Text
 	if entry == "labels" {
 		value = labelValue
@@ -25,7 +25,7 @@ func mapEntries(name, owner string, parts target.Part, kind Kind, path fieldPath
 		Name: name, Summary: "sets and removes " + entry + " of " + owner, Example: example, Examples: examples,
 		Arguments: setAndRemove(entry, mappingOf(anyText)), Parts: parts,
 		compile: func(c *Context, arguments source.Node, at string) ([]Write, source.Findings) {
-			return compiler{
+			return writeBuilder{
 				place: Place{Kind: kind}, value: c.with(value), check: checkKey, path: path.with,
 				keep: func(name string) func(*target.Object) error { return path.with(name).keep },
 			}.compileEdits(arguments, at)
@@ -90,7 +90,7 @@ func containers() Definition {
 }
 
 func compileContainers(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	return compiler{
+	return writeBuilder{
 		place: Place{Kind: Container}, value: c.with(compileContainer), check: checkLabel, apply: writeContainer, path: containerPath,
 	}.compileEdits(arguments, path)
 }

@@ -48,7 +48,7 @@ var envName = regexp.MustCompile(`^[-._a-zA-Z][-._a-zA-Z0-9]*$`)
 
 func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	container := c.container(arguments)
-	return compiler{
+	return writeBuilder{
 		place: Place{Kind: Env, Container: container},
 		value: c.with(compileEnvValue),
 		check: checkEnvName,

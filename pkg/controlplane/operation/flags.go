@@ -30,7 +30,7 @@ func flags() Definition {
 		Parts:     target.CommandLine,
 		compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 			container := c.container(arguments)
-			return compiler{
+			return writeBuilder{
 				place: Place{Kind: Flag, Container: container},
 				value: c.inCommandLine(container, c.with(compileFlagValue)),
 				check: checkFlagName,
@@ -57,7 +57,7 @@ func featureGates() Definition {
 			if c.Target.Has(target.KubeletConfiguration) {
 				apply = applyKubeletGate
 			}
-			k := compiler{
+			k := writeBuilder{
 				place: Place{Kind: FeatureGate, Container: container},
 				value: c.with(compileGateValue),
 				check: matches(gateName, "the name of a feature gate"),
@@ -98,7 +98,7 @@ func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, s
 			findings = append(findings, field.Key.Finding(path, "%s", problem).Of(source.InvalidName))
 			continue
 		}
-		more, problems := compiler{
+		more, problems := writeBuilder{
 			place: Place{Kind: MapFlagEntry, Container: container, Name: flag + ":"},
 			value: c.inCommandLine(container, c.Text),
 			apply: func(o *target.Object, key string, v Resolved) error { return applyMapEntry(o, container, flag, key, v) },
@@ -139,7 +139,7 @@ func compileAdmissionPlugins(c *Context, arguments source.Node, path string) ([]
 		return nil, source.Findings{arguments.Finding(path, "only a kube-apiserver has admission plugins").Of(WrongTarget)}
 	}
 	container := c.Target.Container
-	k := compiler{
+	k := writeBuilder{
 		place: Place{Kind: AdmissionPlugin, Container: container}, check: checkListItem,
 		apply: func(o *target.Object, plugin string, v Resolved) error {
 			return errors.Join(

@@ -80,12 +80,12 @@ func compileSidecarPolicy(name string, arguments source.Node, path string) (Writ
 
 // compileSidecarInputs returns the environment and the mounts of the sidecar: the kubeconfig and those of the profile.
 func compileSidecarInputs(c *Context, name string, arguments source.Node, path string) ([]Write, source.Findings) {
-	env := compiler{
+	env := writeBuilder{
 		place: Place{Kind: Env, Container: name}, value: c.with(compileEnvValue), check: checkEnvName,
 		apply: func(o *target.Object, variable string, v Resolved) error { return applyEnv(o, name, variable, v) },
 	}
 	env.addValues(arguments.Get("env"), path+".env")
-	mounts := compiler{
+	mounts := writeBuilder{
 		place: Place{Kind: VolumeMount, Container: name},
 		value: func(n source.Node, path string) (Value, source.Findings) {
 			return compileMountValue(c, n, path, mountFields)

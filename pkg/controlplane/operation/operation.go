@@ -150,49 +150,49 @@ type Write struct {
 	trace *Trace
 }
 
-// Kind is a kind of place.
-type Kind string
+// PlaceKind is a kind of place.
+type PlaceKind string
 
 // The kinds of places. Two writes meet when kind, container and name are the same.
 const (
-	Flag            Kind = "flag"
-	FeatureGate     Kind = "feature gate"
-	MapFlagEntry    Kind = "map flag entry"
-	AdmissionPlugin Kind = "admission plugin"
-	Env             Kind = "environment variable"
-	Volume          Kind = "volume"
-	VolumeMount     Kind = "volume mount"
-	Label           Kind = "label"
-	Annotation      Kind = "annotation"
-	PodLabel        Kind = "pod label"
-	PodAnnotation   Kind = "pod annotation"
-	Container       Kind = "container"
-	ContainerPolicy Kind = "container policy"
-	StorageField    Kind = "storage"
-	KubeletField    Kind = "kubelet configuration field"
-	KernelSetting   Kind = "kernel setting"
-	File            Kind = "file"
-	Unit            Kind = "unit"
-	UnitField       Kind = "unit field"
-	UnitOption      Kind = "unit option"
-	DropIn          Kind = "drop-in"
+	Flag            PlaceKind = "flag"
+	FeatureGate     PlaceKind = "feature gate"
+	MapFlagEntry    PlaceKind = "map flag entry"
+	AdmissionPlugin PlaceKind = "admission plugin"
+	Env             PlaceKind = "environment variable"
+	Volume          PlaceKind = "volume"
+	VolumeMount     PlaceKind = "volume mount"
+	Label           PlaceKind = "label"
+	Annotation      PlaceKind = "annotation"
+	PodLabel        PlaceKind = "pod label"
+	PodAnnotation   PlaceKind = "pod annotation"
+	Container       PlaceKind = "container"
+	ContainerPolicy PlaceKind = "container policy"
+	StorageField    PlaceKind = "storage"
+	KubeletField    PlaceKind = "kubelet configuration field"
+	KernelSetting   PlaceKind = "kernel setting"
+	File            PlaceKind = "file"
+	Unit            PlaceKind = "unit"
+	UnitField       PlaceKind = "unit field"
+	UnitOption      PlaceKind = "unit option"
+	DropIn          PlaceKind = "drop-in"
 	// Field is a field of the object by its path.
-	Field Kind = "field"
+	Field PlaceKind = "field"
 	// DocumentField is a field of a document inside a field, which is the container.
-	DocumentField Kind = "document field"
+	DocumentField PlaceKind = "document field"
 	// Denied is not a place in an object but the message of a denial.
-	Denied Kind = "denial"
+	Denied PlaceKind = "denial"
 )
 
 // InText reports whether places of the kind are in command lines, or in units and files of an OperatingSystemConfig
 // that are edited only through target.Object.
-func InText(kind Kind) bool {
-	return slices.Contains([]Kind{Flag, FeatureGate, MapFlagEntry, KubeletField, UnitOption}, kind)
+func InText(kind PlaceKind) bool {
+	return slices.Contains([]PlaceKind{Flag, FeatureGate, MapFlagEntry, KubeletField, UnitOption}, kind)
 }
 
 // Place identifies the target of a write. It is comparable and printable.
 type Place struct {
-	Kind Kind
+	Kind PlaceKind
 	// Container is the container, unit or document with the place. It is empty for places of the pod or the object.
 	Container string
 	// Name is the name of the flag, label, volume and so on.

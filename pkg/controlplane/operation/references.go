@@ -49,8 +49,8 @@ func WriteReferences(o *target.Object, places []Place, compare bool) error {
 }
 
 // MayReference reports whether writes of the kind can add or remove a reference to a Secret or ConfigMap.
-func MayReference(kind Kind) bool {
-	return slices.Contains([]Kind{Volume, Env, Container, Field}, kind)
+func MayReference(kind PlaceKind) bool {
+	return slices.Contains([]PlaceKind{Volume, Env, Container, Field}, kind)
 }
 
 // removeStale removes the reference annotations for objects that the pod does not use any more.

@@ -31,7 +31,7 @@ func sysctl() Definition {
 var settingName = regexp.MustCompile(`^[a-zA-Z0-9_-]+([./][a-zA-Z0-9_*-]+)+$`)
 
 func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	return compiler{
+	return writeBuilder{
 		place: Place{Kind: KernelSetting},
 		value: c.Text,
 		check: matches(settingName, "the name of a kernel setting, such as net.ipv4.ip_forward"),

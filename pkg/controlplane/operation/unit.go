@@ -114,7 +114,7 @@ func compileUnitContent(c *Context, unit string, arguments source.Node, path str
 
 // compileUnitFields compiles the fields of a unit that control its use by systemd.
 func compileUnitFields(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings) {
-	k := compiler{place: Place{Kind: UnitField, Container: unit}, path: unitPath(unit).with}
+	k := writeBuilder{place: Place{Kind: UnitField, Container: unit}, path: unitPath(unit).with}
 	if command := arguments.Get("command"); !command.Absent() && !slices.Contains(unitCommands, command.Value) && !strings.Contains(command.Value, "${") {
 		k.findings = append(k.findings, command.Finding(path+".command", "must be start, stop or restart, is %q", command.Value).Of(source.WrongValue))
 	}
@@ -130,7 +130,7 @@ func compileUnitFields(c *Context, unit string, arguments source.Node, path stri
 }
 
 func compileUnitDropIns(c *Context, unit string, arguments source.Node, path string) ([]Write, source.Findings) {
-	k := compiler{
+	k := writeBuilder{
 		place: Place{Kind: DropIn, Container: unit},
 		value: func(n source.Node, path string) (Value, source.Findings) {
 			if n.Absent() {
@@ -176,7 +176,7 @@ func compileUnitOptions(c *Context, unit string, arguments source.Node, path str
 		at := arguments.Get("section")
 		return nil, source.Findings{at.Finding(path+".section", "%s", problem).Of(WrongUnit).Instead(at, sectionsOf(unit))}
 	}
-	k := compiler{
+	k := writeBuilder{
 		place: Place{Kind: UnitOption, Container: unit, Name: section + "."}, value: c.with(compileOptionValues),
 		check: func(name string) string {
 			if unit == target.KubeletUnit && name == "ExecStart" {

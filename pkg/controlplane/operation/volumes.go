@@ -51,7 +51,7 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 	if !set.Absent() && set.Kind != yaml.MappingNode {
 		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of volume names to volumes").Of(source.WrongType)}
 	}
-	k := compiler{
+	k := writeBuilder{
 		place: Place{Kind: Volume},
 		apply: func(o *target.Object, name string, _ Resolved) error { return removeVolume(o, name) },
 	}

@@ -52,22 +52,22 @@ func ControlPlane(ctx context.Context, o Options) ([]Object, error) {
 	steps := p.serverSteps()
 	if !p.Workerless {
 		steps = append(steps,
-			step{"kube-scheduler", p.scheduler}, step{"cluster-autoscaler", p.clusterAutoscaler},
-			step{"machine-controller-manager", p.machineControllerManager}, step{"vpn-seed-server", p.vpnSeedServer},
-			step{"OperatingSystemConfigs", p.operatingSystemConfigs})
+			deployStep{"kube-scheduler", p.scheduler}, deployStep{"cluster-autoscaler", p.clusterAutoscaler},
+			deployStep{"machine-controller-manager", p.machineControllerManager}, deployStep{"vpn-seed-server", p.vpnSeedServer},
+			deployStep{"OperatingSystemConfigs", p.operatingSystemConfigs})
 	}
 	return p.run(ctx, steps)
 }
 
-// step deploys one component.
-type step struct {
+// deployStep deploys one component.
+type deployStep struct {
 	name   string
 	deploy func(context.Context) error
 }
 
 // serverSteps returns the steps for the components that every control plane has.
-func (p *plane) serverSteps() []step {
-	return []step{
+func (p *plane) serverSteps() []deployStep {
+	return []deployStep{
 		{"etcds", p.etcds}, {"Service of the kube-apiserver", p.apiServerService}, {"kube-apiserver", p.apiServer},
 		{"kube-controller-manager", p.controllerManager},
 	}
@@ -137,7 +137,7 @@ func (p *plane) clientSet() kubernetes.Interface {
 }
 
 // run deploys the components in order and returns the objects that they wrote.
-func (p *plane) run(ctx context.Context, steps []step) ([]Object, error) {
+func (p *plane) run(ctx context.Context, steps []deployStep) ([]Object, error) {
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ func etcds(ctx context.Context, o Options) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.run(ctx, []step{{"etcds", p.etcds}})
+	return p.run(ctx, []deployStep{{"etcds", p.etcds}})
 }
 
 // CheckFields returns the error of the first field that Gardener does not have in the Shoot, the Seed and the

@@ -121,7 +121,7 @@ func documentsIn(file source.File) []*profile.Document {
 // built is a list of documents with the program compiled from them.
 type built struct {
 	documents []*profile.Document
-	program   Program
+	program   Mutator
 }
 
 // choose selects the active version of each file and compiles them. It stores the error of an invalid version

@@ -22,7 +22,7 @@ import (
 
 // compileTogether compiles like compile, and rejects two profiles for one provider with different values of the
 // parameter.
-func compileTogether(documents []*profile.Document) (Program, error) {
+func compileTogether(documents []*profile.Document) (Mutator, error) {
 	values := map[string]source.Node{}
 	for _, document := range documents {
 		value, ok := document.Parameters["value"]

@@ -21,7 +21,7 @@ import (
 // start, later the last valid version stays active, the panic is reported once, and the next profile is loaded.
 func TestPanicWhileLoading(t *testing.T) {
 	var log strings.Builder
-	panics := func(documents []*profile.Document) (Program, error) {
+	panics := func(documents []*profile.Document) (Mutator, error) {
 		if len(documents) > 0 && documents[0].Providers[0] == "aws" {
 			panic(documents[1])
 		}

@@ -71,7 +71,7 @@ func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
 
 // permit returns the reads that the program may not make, with a finding for each. If the API server does not answer, it
 // omits them: lookups would fail too and report the reason.
-func permit(ctx context.Context, authorizer Authorizer, log logr.Logger, p Program) (source.Findings, []mutation.Permission) {
+func permit(ctx context.Context, authorizer Authorizer, log logr.Logger, p Mutator) (source.Findings, []mutation.Permission) {
 	if authorizer == nil {
 		return nil, nil
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Program is a set of compiled profiles: a *mutation.Program with a source of facts.
-type Program interface {
+// Mutator is a set of compiled profiles: a *mutation.Program with a source of facts.
+type Mutator interface {
 	Registrations() []mutation.Registration
 	// Profiles returns the versions of its profiles, which distinguish marks from older ones.
 	Profiles() []mutation.ProfileVersion
@@ -34,8 +34,8 @@ type Program interface {
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Compiler compiles valid documents to a Program. Conflicts between them are source.Findings.
-type Compiler func([]*profile.Document) (Program, error)
+// CompileFunc compiles valid documents to a Mutator. Conflicts between them are source.Findings.
+type CompileFunc func([]*profile.Document) (Mutator, error)
 
 // Store holds the active program and replaces it as a whole. An admission uses the same program from its start to its
 // end. An invalid file of profiles does not block the rest: its last valid version stays active, or the objects that it
@@ -47,7 +47,7 @@ type Store struct {
 	// Uninstalling reports whether the installation is being removed together with its profiles. It may be nil.
 	Uninstalling func(context.Context) bool
 
-	compile    Compiler
+	compile    CompileFunc
 	parameters profile.Parameters
 	metrics    *Metrics
 	log        logr.Logger
@@ -72,7 +72,7 @@ type selection struct {
 }
 
 type activeSet struct {
-	program Program
+	program Mutator
 	// digest identifies the versions in program.
 	digest watch.Digest
 	// routes has the routes that program serves. denied has the routes of invalid profiles, with reasons.
@@ -110,7 +110,7 @@ func (f *activeSet) deny(statuses []Status) {
 var errNoneLeft = errors.New("no profiles are left; the previous ones stay active")
 
 // NewStore returns a store without a program; call Load.
-func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
+func NewStore(compile CompileFunc, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
 	s := &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, checking: make(chan struct{}, 1)}
 	s.reload = watch.Reloader[selection]{
 		Read: s.read, Compile: s.choose, Activate: s.activate,

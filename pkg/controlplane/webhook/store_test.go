@@ -54,7 +54,7 @@ func (p program) Admit(context.Context, mutation.Request) (*mutation.Result, err
 }
 
 // compile rejects profiles with refuse: true among the parameters, with a finding.
-func compile(documents []*profile.Document) (Program, error) {
+func compile(documents []*profile.Document) (Mutator, error) {
 	for _, document := range documents {
 		if refuse, ok := document.Parameters["refuse"]; ok && refuse.Value == "true" {
 			return nil, source.Findings{refuse.Finding("parameters.refuse", "is true")}
@@ -243,7 +243,7 @@ func TestProfilesOfRemovedInstallation(t *testing.T) {
 func TestCountersOfRemovedRulesAreDeleted(t *testing.T) {
 	f := &fixture{registry: prometheus.NewRegistry()}
 	metrics := NewMetrics(f.registry)
-	store := NewStore(func(documents []*profile.Document) (Program, error) { return program(documents), nil }, nil, metrics, logr.Discard())
+	store := NewStore(func(documents []*profile.Document) (Mutator, error) { return program(documents), nil }, nil, metrics, logr.Discard())
 	files := &reader{}
 	load := func(name string) {
 		t.Helper()

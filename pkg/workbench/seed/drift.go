@@ -77,7 +77,7 @@ func (e *Engine) Read(ctx context.Context, namespace string) (*facts.Facts, erro
 }
 
 // Lookup implements facts.Source.
-func (e *Engine) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
+func (e *Engine) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.LookupResult, error) {
 	source, err := e.source(ctx, namespace)
 	if err != nil {
 		return nil, err

@@ -235,7 +235,7 @@ type lookups struct {
 
 // lookup is the result of a lookup.
 type lookup struct {
-	found *facts.Found
+	found *facts.LookupResult
 	err   error
 }
 
@@ -245,7 +245,7 @@ var _ facts.Source = (*lookups)(nil)
 func (l *lookups) Read(context.Context, string) (*facts.Facts, error) { return l.facts, nil }
 
 // Lookup implements facts.Source. It keeps errors, except if the caller gave up or the request timed out.
-func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
+func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.LookupResult, error) {
 	key, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("reading the %s %s: %w", request.Kind, request.ObjectName, err)
@@ -262,7 +262,7 @@ func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.Lo
 	return found, err
 }
 
-func (l *lookups) read(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
+func (l *lookups) read(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.LookupResult, error) {
 	form := target.Form{Group: request.Group, Version: request.Version, Resource: request.Resource}
 	namespace = request.In(namespace)
 	if request.Scope == facts.ScopeUnknown && !l.namespaced(ctx, form) {

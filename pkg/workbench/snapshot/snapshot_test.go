@@ -136,7 +136,7 @@ func TestBuild(t *testing.T) {
 
 func describe(s *snapshot.Snapshot) string {
 	region := ""
-	if shoot, ok := s.Facts.Activation(facts.Object{}, "CREATE").ResolveName("shoot"); ok {
+	if shoot, ok := s.Facts.Activation(facts.AdmittedObject{}, "CREATE").ResolveName("shoot"); ok {
 		region = shoot.(traits.Indexer).Get(types.String("region")).Value().(string)
 	}
 	var objects []string

@@ -97,10 +97,10 @@ type content struct {
 
 // share returns the known part with the same content, or makes one. Every Cluster contains a copy of its cloud profile and
 // seed, and cloud profiles can be large, so that only one copy is kept and decoded.
-func share(known *lru.Cache, kind string, raw []byte, part func([]byte) *facts.Part) *facts.Part {
+func share(known *lru.Cache, kind string, raw []byte, part func([]byte) *facts.LazyResource) *facts.LazyResource {
 	key := content{kind, sha256.Sum256(raw)}
 	if kept, ok := known.Get(key); ok {
-		return kept.(*facts.Part)
+		return kept.(*facts.LazyResource)
 	}
 	made := part(raw)
 	known.Add(key, made)

@@ -45,7 +45,7 @@ type Options struct {
 type Source struct {
 	cached, direct client.Reader
 	facts          *lru.Cache // of versioned, by namespace
-	shared         *lru.Cache // of *facts.Part, by content
+	shared         *lru.Cache // of *facts.LazyResource, by content
 	metadataOnly   bool
 	turns          [16]*semaphore.Weighted
 }
@@ -192,7 +192,7 @@ func readError(err error) error {
 
 // Lookup implements facts.Source. It reads the object from kube-apiserver: once, within the context's deadline, and
 // without caching.
-func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
+func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.LookupResult, error) {
 	key := client.ObjectKey{Namespace: l.In(namespace), Name: l.ObjectName}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(l.GroupVersionKind)

@@ -316,7 +316,7 @@ func TestContentIsSharedByKind(t *testing.T) {
 
 // variable returns the value of a variable for the facts, or nil.
 func variable(f *facts.Facts, name string) ref.Val {
-	value, _ := f.Activation(facts.Object{}, "CREATE").ResolveName(name)
+	value, _ := f.Activation(facts.AdmittedObject{}, "CREATE").ResolveName(name)
 	known, _ := value.(ref.Val)
 	return known
 }

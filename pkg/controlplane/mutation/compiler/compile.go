@@ -52,8 +52,8 @@ const (
 	Deprecated source.Rule = "deprecated"
 )
 
-// found are the findings of all stages so far, and those that the documents had before.
-type found struct {
+// stageFindings are the findings of all stages so far, and those that the documents had before.
+type stageFindings struct {
 	findings  source.Findings
 	documents []*profile.Document
 	// of holds the findings of each document.
@@ -123,7 +123,7 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
 	})
 	versions := make([]mutation.ProfileVersion, len(profiles))
-	found := &found{documents: profiles, of: map[*profile.Document]source.Findings{}}
+	found := &stageFindings{documents: profiles, of: map[*profile.Document]source.Findings{}}
 	for i, document := range profiles {
 		found.of[document] = slices.Clone(document.Findings)
 		versions[i] = mutation.ProfileVersion{Name: document.Metadata.Name, Hash: document.Hash, Providers: document.Providers}
@@ -150,7 +150,7 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 }
 
 // document returns the document that contains a position, or nil.
-func (f *found) document(at source.Position) *profile.Document {
+func (f *stageFindings) document(at source.Position) *profile.Document {
 	var in *profile.Document
 	for _, d := range f.documents {
 		begin := d.Node.Position()
@@ -163,7 +163,7 @@ func (f *found) document(at source.Position) *profile.Document {
 
 // beyond returns the findings that are not consequences of earlier findings. It omits those that repeat another one for
 // the same place, as for a rule or denial that is compiled for several objects.
-func (f *found) beyond(findings source.Findings) source.Findings {
+func (f *stageFindings) beyond(findings source.Findings) source.Findings {
 	type place struct {
 		source.Position
 		message string
@@ -183,7 +183,7 @@ func (f *found) beyond(findings source.Findings) source.Findings {
 }
 
 // add adds the findings of a stage.
-func (f *found) add(findings source.Findings) {
+func (f *stageFindings) add(findings source.Findings) {
 	for _, finding := range f.beyond(findings) {
 		d := f.document(finding.Position)
 		f.findings = append(f.findings, finding)
@@ -192,7 +192,7 @@ func (f *found) add(findings source.Findings) {
 }
 
 // sound returns the findings of rules that have no findings so far.
-func (f *found) sound(findings source.Findings) source.Findings {
+func (f *stageFindings) sound(findings source.Findings) source.Findings {
 	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
 		return slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
 			return earlier.File == finding.File && source.Within(earlier.Path, finding.Path)
@@ -202,7 +202,7 @@ func (f *found) sound(findings source.Findings) source.Findings {
 
 // declared removes findings about denied samples if the declarations of the document have findings: the values of
 // expressions are then unknown.
-func (f *found) declared(findings source.Findings) source.Findings {
+func (f *stageFindings) declared(findings source.Findings) source.Findings {
 	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
 		return finding.Rule == dryrun.SampleDenied && slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
 			return earlier.Severity == source.Error && !strings.HasPrefix(earlier.Path, string(target.ControlPlane))
@@ -211,7 +211,7 @@ func (f *found) declared(findings source.Findings) source.Findings {
 }
 
 // refused reports whether the profiles cannot be used.
-func (f *found) refused() bool {
+func (f *stageFindings) refused() bool {
 	for _, findings := range f.of {
 		if len(findings.Errors()) > 0 {
 			return true

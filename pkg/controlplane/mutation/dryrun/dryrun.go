@@ -502,11 +502,11 @@ func (s *sample) Read(_ context.Context, namespace string) (*facts.Facts, error)
 }
 
 // Lookup implements facts.Source. It finds every object, or only those of required lookups.
-func (s *sample) Lookup(_ context.Context, _ string, l facts.LookupRequest) (*facts.Found, error) {
+func (s *sample) Lookup(_ context.Context, _ string, l facts.LookupRequest) (*facts.LookupResult, error) {
 	if s.bare && l.Optional {
 		return nil, l.Missing()
 	}
-	found := &facts.Found{
+	found := &facts.LookupResult{
 		Keys: neutralTexts(l.Keys), Labels: neutralTexts(l.Labels), Annotations: neutralTexts(l.Annotations), Fields: map[string]any{},
 		Checksum: strings.Repeat("0", 64),
 	}

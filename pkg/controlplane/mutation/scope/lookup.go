@@ -94,12 +94,12 @@ func (l *Lookup) References() []string {
 }
 
 // read makes the lookup for a control plane in the namespace. It returns nil if an optional object is missing.
-func (l *Lookup) read(ctx context.Context, namespace string, variables operation.Variables, source facts.Source) (*facts.Found, *LookupError) {
+func (l *Lookup) read(ctx context.Context, namespace string, variables operation.Variables, source facts.Source) (*facts.LookupResult, *LookupError) {
 	request, err := l.Resolve(ctx, variables)
 	if err != nil {
 		return nil, &LookupError{Lookup: l, Unresolved: true, Cause: err}
 	}
-	var found *facts.Found
+	var found *facts.LookupResult
 	switch {
 	case request.ObjectName != "":
 		found, err = source.Lookup(ctx, namespace, request)

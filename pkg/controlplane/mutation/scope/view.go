@@ -41,7 +41,7 @@ type View struct {
 	facts   *facts.Facts
 	pool    string
 	// found has the results of lookups by name; lookups is the variable with them, from its first use on.
-	found   map[string]*facts.Found
+	found   map[string]*facts.LookupResult
 	lookups ref.Val
 	known   map[string]any
 }
@@ -137,7 +137,7 @@ func (v *View) Look(ctx context.Context, namespace string, l *Lookup, source fac
 	}
 	values, err := l.read(ctx, namespace, v, source)
 	if v.found == nil {
-		v.found = make(map[string]*facts.Found, len(v.Scope.Lookups))
+		v.found = make(map[string]*facts.LookupResult, len(v.Scope.Lookups))
 	}
 	v.found[l.Request.Name] = values
 	return err
