@@ -32,7 +32,7 @@ import (
 )
 
 // origin returns the original value of the place; a nil text for a new place.
-func (n *Node) origin() (*text, uint32) {
+func (n *Node) origin() (*indexedText, uint32) {
 	switch {
 	case n.parent == nil:
 		return n.doc.text, n.doc.base
@@ -54,7 +54,7 @@ func (d *Document) report(n *Node) {
 type Node struct {
 	doc    *Document
 	parent *Node
-	text   *text // text and at: the value that edits of children refer to
+	text   *indexedText // text and at: the value that edits of children refer to
 	at     uint32
 	was    uint32           // entry of the original value in the parent's text; 0 for a new one and for a root
 	name   string           // key of a new member
@@ -147,7 +147,7 @@ func (n *Node) Texts() iter.Seq2[string, Kind] {
 	return func(yield func(string, Kind) bool) {
 		list := n.text.entries[n.at]
 		whole := string(n.text.bytesAt(n.at))
-		item := func(t *text, at uint32) bool {
+		item := func(t *indexedText, at uint32) bool {
 			s, e := "", &t.entries[at]
 			if e.plain && t == n.text && e.start > list.start && e.end < list.end {
 				s = whole[e.start-list.start+1 : e.end-list.start-1]
@@ -334,12 +334,12 @@ func (n *Node) mapMembers() {
 
 // Document is a JSON text with its edits.
 type Document struct {
-	text     *text
+	text     *indexedText
 	base     uint32 // the entry in text that the document is
 	part     bool   // text holds more than this document
 	whole    bool   // the document that was parsed, which can be released
 	arena    *arena
-	added    text // values that edits added, one after the other
+	added    indexedText // values that edits added, one after the other
 	root     Node
 	original *Node
 	version  int // grows with every edit
@@ -354,7 +354,7 @@ func Parse(raw []byte) (*Document, error) {
 		return nil, ErrTooLarge
 	}
 	arena := takeArena(len(raw))
-	t := &text{raw: raw, entries: arena.entries}
+	t := &indexedText{raw: raw, entries: arena.entries}
 	err := t.scan(0)
 	d := new(Document)
 	d.init(t, 0, arena)
@@ -386,13 +386,13 @@ func (n *Node) Document() *Document {
 }
 
 // newDocument returns a document that uses the buffers of an earlier document.
-func newDocument(t *text, base uint32, arena *arena) *Document {
+func newDocument(t *indexedText, base uint32, arena *arena) *Document {
 	d := &arena.documents.take(1)[0]
 	d.init(t, base, arena)
 	return d
 }
 
-func (d *Document) init(t *text, base uint32, arena *arena) {
+func (d *Document) init(t *indexedText, base uint32, arena *arena) {
 	d.text, d.base, d.arena = t, base, arena
 	d.root.doc, d.root.text, d.root.at = d, t, base
 }
@@ -466,7 +466,7 @@ func (d *Document) Bytes() []byte {
 // add indexes a copy of a value that an edit adds. It fails for invalid JSON.
 func (d *Document) add(raw []byte) (uint32, error) {
 	if d.added.raw == nil {
-		d.added, d.arena.spare = d.arena.spare, text{}
+		d.added, d.arena.spare = d.arena.spare, indexedText{}
 	}
 	at, err := d.added.add(raw)
 	d.arena.used = d.added
@@ -481,7 +481,7 @@ func (d *Document) Release() {
 		return
 	}
 	arena, entries := d.arena, d.text.entries
-	*d.text = text{}
+	*d.text = indexedText{}
 	*d = Document{}
 	arena.recycle(entries)
 }
@@ -574,7 +574,7 @@ func (n *Node) Equal(other *Node) bool {
 }
 
 // equal compares two values: objects without regard to order, strings decoded, numbers as written.
-func equal(a *text, i uint32, b *text, j uint32) bool {
+func equal(a *indexedText, i uint32, b *indexedText, j uint32) bool {
 	kind := a.entries[i].kind
 	if kind != b.entries[j].kind {
 		return false
@@ -594,7 +594,7 @@ func equal(a *text, i uint32, b *text, j uint32) bool {
 	}
 }
 
-func equalItems(a *text, i uint32, b *text, j uint32) bool {
+func equalItems(a *indexedText, i uint32, b *indexedText, j uint32) bool {
 	endA, endB := a.entries[i].next, b.entries[j].next
 	for i, j = i+1, j+1; i < endA && j < endB; i, j = a.entries[i].next, b.entries[j].next {
 		if !equal(a, i, b, j) {
@@ -607,7 +607,7 @@ func equalItems(a *text, i uint32, b *text, j uint32) bool {
 // equalMembers compares two objects in step as long as their keys have the same order, and then by key. Each pair of
 // values is compared once, since comparing twice at every level would take forever in a deep value. Objects with
 // duplicate keys can count as different although their last values are equal.
-func equalMembers(a *text, i uint32, b *text, j uint32) bool {
+func equalMembers(a *indexedText, i uint32, b *indexedText, j uint32) bool {
 	x, y, endA, endB := i+1, j+1, a.entries[i].next, b.entries[j].next
 	for ; x < endA && y < endB && sameString(a, x, b, y); x, y = a.entries[x+1].next, b.entries[y+1].next {
 		if !equal(a, x+1, b, y+1) {
@@ -636,7 +636,7 @@ func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 }
 
 // snapshot returns the current value of a place as an entry of a text.
-func snapshot(n *Node) (*text, uint32) {
+func snapshot(n *Node) (*indexedText, uint32) {
 	if !n.edited {
 		return n.text, n.at
 	}
@@ -645,10 +645,10 @@ func snapshot(n *Node) (*text, uint32) {
 
 // reparse indexes JSON that this package wrote itself. It can nest deeper than MaxDepth, when deep values were put
 // into deep places; that is no reason to refuse it.
-func reparse(raw []byte) *text {
-	s := scanner{raw: raw, entries: make([]entry, 0, entriesIn(len(raw))), unbounded: true}
+func reparse(raw []byte) *indexedText {
+	s := scanner{raw: raw, entries: make([]indexEntry, 0, entriesIn(len(raw))), unbounded: true}
 	s.value(0, 0)
-	return &text{raw: raw, entries: s.entries}
+	return &indexedText{raw: raw, entries: s.entries}
 }
 
 // differs reports whether the place differs from its original value. It caches the result until the next edit:
@@ -769,7 +769,7 @@ func (n *Node) appendNow(dst []byte) []byte {
 }
 
 // spaceBefore returns the white space that ends at an offset.
-func (t *text) spaceBefore(end uint32) []byte {
+func (t *indexedText) spaceBefore(end uint32) []byte {
 	start := end
 	for isSpace(t.raw[start-1]) {
 		start--
@@ -779,7 +779,7 @@ func (t *text) spaceBefore(end uint32) []byte {
 
 // spaceAfter returns the white space from an offset to the next comma. White space before a closing brace belongs to
 // the brace.
-func (t *text) spaceAfter(start uint32) []byte {
+func (t *indexedText) spaceAfter(start uint32) []byte {
 	end := start
 	for isSpace(t.raw[end]) {
 		end++

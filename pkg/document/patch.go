@@ -124,7 +124,7 @@ func (p *patcher) items(n *Node) {
 }
 
 // itemsOf returns the entries of the items of an array.
-func (t *text) itemsOf(at uint32) []uint32 {
+func (t *indexedText) itemsOf(at uint32) []uint32 {
 	out := make([]uint32, 0, t.count(at))
 	for c, end := at+1, t.entries[at].next; c < end; c = t.entries[c].next {
 		out = append(out, c)

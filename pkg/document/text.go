@@ -17,29 +17,29 @@ import (
 	"unicode/utf8"
 )
 
-// entry is one value of a text. Members of an object are two entries, key and value; items and members follow
+// indexEntry is one value of a text. Members of an object are two entries, key and value; items and members follow
 // their container directly, and a value and all it holds are the entries up to next.
-type entry struct {
+type indexEntry struct {
 	start, end uint32 // bytes in the text, quotes and braces included
 	next       uint32
 	kind       Kind
 	plain      bool // a string of ASCII characters without escapes
 }
 
-// text is JSON with its index. A text grows at its end only, so that entries and bytes handed out stay valid.
-type text struct {
+// indexedText is JSON with its index. A text grows at its end only, so that entries and bytes handed out stay valid.
+type indexedText struct {
 	raw     []byte
-	entries []entry
+	entries []indexEntry
 }
 
 // bytesAt returns the JSON of an entry.
-func (t *text) bytesAt(at uint32) []byte {
+func (t *indexedText) bytesAt(at uint32) []byte {
 	e := &t.entries[at]
 	return t.raw[e.start:e.end:e.end]
 }
 
 // stringAt decodes a string entry.
-func (t *text) stringAt(at uint32) string {
+func (t *indexedText) stringAt(at uint32) string {
 	if t.entries[at].plain {
 		return string(t.plainAt(at))
 	}
@@ -47,7 +47,7 @@ func (t *text) stringAt(at uint32) string {
 }
 
 // textAt works like stringAt without copying strings that have no escapes.
-func (t *text) textAt(at uint32) []byte {
+func (t *indexedText) textAt(at uint32) []byte {
 	if t.entries[at].plain {
 		return t.plainAt(at)
 	}
@@ -55,7 +55,7 @@ func (t *text) textAt(at uint32) []byte {
 }
 
 // stringIs compares a string entry with s, without decoding it if it is plain.
-func (t *text) stringIs(at uint32, s string) bool {
+func (t *indexedText) stringIs(at uint32, s string) bool {
 	if t.entries[at].plain {
 		return string(t.plainAt(at)) == s
 	}
@@ -63,14 +63,14 @@ func (t *text) stringIs(at uint32, s string) bool {
 }
 
 // plainAt returns the text of a plain string entry.
-func (t *text) plainAt(at uint32) []byte {
+func (t *indexedText) plainAt(at uint32) []byte {
 	e := &t.entries[at]
 	return t.raw[e.start+1 : e.end-1 : e.end-1]
 }
 
 // sameString reports whether two string entries have the same text. It decodes them only if an escape or a character
 // outside of ASCII is near their first difference.
-func sameString(a *text, i uint32, b *text, j uint32) bool {
+func sameString(a *indexedText, i uint32, b *indexedText, j uint32) bool {
 	x, y := a.bytesAt(i), b.bytesAt(j)
 	if bytes.Equal(x, y) {
 		return true
@@ -91,7 +91,7 @@ func sameString(a *text, i uint32, b *text, j uint32) bool {
 }
 
 // signature returns a set of bits. Two strings with the same text have a common bit, and most others have none.
-func (t *text) signature(at uint32) uint64 {
+func (t *indexedText) signature(at uint32) uint64 {
 	if !t.entries[at].plain { // another notation may have the same text
 		return math.MaxUint64
 	}
@@ -100,7 +100,7 @@ func (t *text) signature(at uint32) uint64 {
 }
 
 // count returns the number of items or members of a container.
-func (t *text) count(at uint32) int {
+func (t *indexedText) count(at uint32) int {
 	n, width := 0, t.width(at)
 	for c, end := at+1, t.entries[at].next; c < end; n++ {
 		c = t.entries[c+width].next
@@ -109,7 +109,7 @@ func (t *text) count(at uint32) int {
 }
 
 // width returns the number of entries before the value of a child: 1 in an object, for its key.
-func (t *text) width(at uint32) uint32 {
+func (t *indexedText) width(at uint32) uint32 {
 	if t.entries[at].kind == Object {
 		return 1
 	}
@@ -117,12 +117,12 @@ func (t *text) width(at uint32) uint32 {
 }
 
 // add appends a copy of raw and indexes it; the text is unchanged if raw is not valid.
-func (t *text) add(raw []byte) (uint32, error) {
+func (t *indexedText) add(raw []byte) (uint32, error) {
 	if len(t.raw)+len(raw) > math.MaxUint32 {
 		return 0, ErrTooLarge
 	}
 	if t.raw == nil { // Others follow, so that growing step by step would copy it several times.
-		t.raw, t.entries = make([]byte, 0, max(2*len(raw), 1<<10)), make([]entry, 0, 16)
+		t.raw, t.entries = make([]byte, 0, max(2*len(raw), 1<<10)), make([]indexEntry, 0, 16)
 	}
 	from, at := len(t.raw), len(t.entries)
 	t.raw = append(t.raw, raw...)
@@ -140,14 +140,14 @@ const MaxDepth = 1000
 // first byte and return the offset behind the value, or -1 after a call of fail.
 type scanner struct {
 	raw       []byte
-	entries   []entry
+	entries   []indexEntry
 	unbounded bool // no limit of depth
 	fault     error
 	where     int
 }
 
 // scan indexes the single value from an offset to the end of the text. Like encoding/json, it accepts invalid UTF-8.
-func (t *text) scan(from int) error {
+func (t *indexedText) scan(from int) error {
 	s := scanner{raw: t.raw, entries: t.entries}
 	end := s.value(s.space(from), 0)
 	if end >= 0 {
@@ -204,7 +204,7 @@ func (s *scanner) value(i, depth int) int {
 
 // scalar appends the entry of a value that holds no other.
 func (s *scanner) scalar(start, end int, kind Kind, plain bool) int {
-	s.entries = append(s.entries, entry{
+	s.entries = append(s.entries, indexEntry{
 		start: uint32(start), end: uint32(end), next: uint32(len(s.entries) + 1), kind: kind, plain: plain,
 	})
 	return end
@@ -216,7 +216,7 @@ func (s *scanner) open(i, depth int, kind Kind) int {
 		s.where, s.fault = i, ErrTooDeep
 		return -1
 	}
-	s.entries = append(s.entries, entry{start: uint32(i), kind: kind})
+	s.entries = append(s.entries, indexEntry{start: uint32(i), kind: kind})
 	return len(s.entries) - 1
 }
 
@@ -455,14 +455,14 @@ func unquote(raw []byte) string {
 // arena is the memory of a document and its sub-documents: the index, nodes, lists of children and added values. Releasing
 // a document makes its arena available to the next one.
 type arena struct {
-	entries []entry
+	entries []indexEntry
 	nodes   slab[Node]
 	lists   slab[*Node]
 	// documents are the sub-documents, and bytes the results of Patch and the texts of Contents.
 	documents slab[Document]
 	bytes     slab[byte]
 	// spare is memory for the values that edits add, and used the memory that the last edited document has.
-	spare, used text
+	spare, used indexedText
 }
 
 // slab hands out its items in pieces. A larger list replaces a full one; after reset, one list has room for all items
@@ -510,13 +510,13 @@ func entriesIn(length int) int { return length/12 + 16 }
 func takeArena(length int) *arena {
 	r := arenas.Get().(*arena)
 	if want := entriesIn(length); cap(r.entries) < want {
-		r.entries = make([]entry, 0, want)
+		r.entries = make([]indexEntry, 0, want)
 	}
 	return r
 }
 
 // recycle returns the arena to the pool for the next document, with the grown index.
-func (r *arena) recycle(entries []entry) {
+func (r *arena) recycle(entries []indexEntry) {
 	if cap(entries) > maxPooled || max(r.nodes.total, r.lists.total) > maxPooledNodes {
 		return
 	}
@@ -529,9 +529,9 @@ func (r *arena) recycle(entries []entry) {
 	}
 	r.bytes.reset()
 	if r.used.raw != nil && cap(r.used.raw) <= maxPooledAdded {
-		r.spare = text{r.used.raw[:0], r.used.entries[:0]}
+		r.spare = indexedText{r.used.raw[:0], r.used.entries[:0]}
 	}
-	r.used = text{}
+	r.used = indexedText{}
 	arenas.Put(r)
 }
 

@@ -50,7 +50,7 @@ func (x *Expression) Bool(ctx context.Context, vars interpreter.Activation) (boo
 }
 
 func notBool(value ref.Val) error {
-	return failure("a condition must be bool, is " + value.Type().TypeName())
+	return safeError("a condition must be bool, is " + value.Type().TypeName())
 }
 
 // Template compiles a string: `${ … }` is an expression, `$${` is a literal `${`. A string that is one expression and nothing else, not even
@@ -68,7 +68,7 @@ func (e *Environment) Template(text string, at source.Position) (*Template, erro
 	)
 	for _, piece := range pieces {
 		if !piece.expression {
-			t.parts = append(t.parts, part{literal: piece.text})
+			t.segments = append(t.segments, segment{literal: piece.text})
 			continue
 		}
 		p, err := e.compile(o, piece)
@@ -79,13 +79,13 @@ func (e *Environment) Template(text string, at source.Position) (*Template, erro
 			findings = append(findings, err...)
 			continue
 		}
-		t.parts = append(t.parts, part{program: p})
+		t.segments = append(t.segments, segment{program: p})
 	}
 	if len(findings) > 0 {
 		return nil, findings.Err()
 	}
-	if len(t.parts) == 1 && t.parts[0].program != nil {
-		t.whole = t.parts[0].program
+	if len(t.segments) == 1 && t.segments[0].program != nil {
+		t.whole = t.segments[0].program
 	}
 	return t.fold()
 }
@@ -123,8 +123,8 @@ func (e *Environment) TemplateOf(t source.Text, path string) (*Template, source.
 
 // fold evaluates a template that names no variable.
 func (t *Template) fold() (*Template, error) {
-	for _, part := range t.parts {
-		if part.program != nil && part.program.value == nil {
+	for _, segment := range t.segments {
+		if segment.program != nil && segment.program.value == nil {
 			return t, nil
 		}
 	}
@@ -176,12 +176,12 @@ func pathsOf(references []reference) []string {
 }
 
 // compile checks an expression, bounds its cost and computes it at once when it is constant.
-func (e *Environment) compile(o origin, text piece) (*program, source.Findings) {
+func (e *Environment) compile(o origin, text piece) (*compiledExpression, source.Findings) {
 	ast, issues := e.env.Compile(text.text)
 	if issues.Err() != nil {
 		return nil, e.diagnose(o, text, issues)
 	}
-	p := &program{origin: o, offset: text.offset + leadingSpace(text.text), ast: ast, result: ast.OutputType(), environment: e}
+	p := &compiledExpression{origin: o, offset: text.offset + leadingSpace(text.text), ast: ast, result: ast.OutputType(), environment: e}
 	if p.result.TypeName() == types.OptionalType.TypeName() {
 		return nil, source.Findings{p.finding("the result may be absent: give a default with .orValue(…)")}
 	}
@@ -205,7 +205,7 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 }
 
 // evaluate runs the program. Only comprehensions can take long, so only they watch the context while they run.
-func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
+func (p *compiledExpression) evaluate(ctx context.Context, vars interpreter.Activation) (ref.Val, error) {
 	if p.value != nil {
 		return p.value, nil
 	}
@@ -234,7 +234,7 @@ func (p *program) evaluate(ctx context.Context, vars interpreter.Activation) (re
 }
 
 // charge counts a text or JSON that is made of the result. The program may be nil, if no expression has a part in it.
-func (p *program) charge(ctx context.Context, size int) error {
+func (p *compiledExpression) charge(ctx context.Context, size int) error {
 	if p == nil || size <= itemSize {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (p *program) charge(ctx context.Context, size int) error {
 }
 
 // checkText rejects results that cannot be part of a text.
-func (p *program) checkText() source.Findings {
+func (p *compiledExpression) checkText() source.Findings {
 	switch p.result.Kind() {
 	case types.ListKind, types.MapKind:
 		return source.Findings{p.finding(fmt.Sprintf("a %s cannot stand within a text; use toJSON or toYAML", describeType(p.result)))}

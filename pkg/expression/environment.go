@@ -41,7 +41,7 @@ import (
 type Partial struct {
 	environment *Environment
 	known       map[string]Values
-	programs    map[*program]cel.Program
+	programs    map[*compiledExpression]cel.Program
 	activation  cel.PartialActivation
 	// spent is the cost of all evaluations by this value and by those that With made of it.
 	spent *uint64
@@ -49,7 +49,7 @@ type Partial struct {
 
 // Partial returns an evaluator without known variables.
 func (e *Environment) Partial() *Partial {
-	return &Partial{environment: e, programs: map[*program]cel.Program{}, spent: new(uint64)}
+	return &Partial{environment: e, programs: map[*compiledExpression]cel.Program{}, spent: new(uint64)}
 }
 
 // NewObjectType declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a
@@ -133,14 +133,14 @@ func isSet(target any, field string) bool {
 func get(target any, field string) (any, error) {
 	r, ok := target.(*objectValue)
 	if !ok {
-		return nil, failure("not an object with fields")
+		return nil, safeError("not an object with fields")
 	}
 	value, _ := r.fields.Field(field)
 	if known := r.object.fields[field]; value == nil && known != nil && known.Type.Kind() == types.DynKind {
 		return nil, fmt.Errorf("no such key: %s", field) // as CEL says it of a map
 	}
 	if value == nil {
-		return nil, failure(absentField + field)
+		return nil, safeError(absentField + field)
 	}
 	if err, ok := value.(error); ok {
 		return nil, err
@@ -164,7 +164,7 @@ func (r *objectValue) ConvertToType(t ref.Type) ref.Val {
 	case types.TypeType.TypeName():
 		return r.object.cel
 	}
-	return types.WrapErr(failure(r.object.name + " cannot become a " + t.TypeName()))
+	return types.WrapErr(safeError(r.object.name + " cannot become a " + t.TypeName()))
 }
 
 // Equal implements ref.Val: an object equals itself only.

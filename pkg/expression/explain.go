@@ -23,8 +23,8 @@ import (
 )
 
 // shell returns the data of the whole program that the program of a part needs.
-func (p *program) shell() *program {
-	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment}
+func (p *compiledExpression) shell() *compiledExpression {
+	return &compiledExpression{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment}
 }
 
 // diagnose converts CEL's issues to findings with their own positions and with suggestions for unknown names.
@@ -129,7 +129,7 @@ func nameBefore(text string, offset int) int {
 
 // nodePosition returns the position of a node; for selections and calls, the position of the field's or function's
 // name.
-func (p *program) nodePosition(node ast.Expr) source.Position {
+func (p *compiledExpression) nodePosition(node ast.Expr) source.Position {
 	text := p.expressionText()
 	location := p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())
 	if location == common.NoLocation {
@@ -145,7 +145,7 @@ func (p *program) nodePosition(node ast.Expr) source.Position {
 	return p.origin.position(p.offset - leadingSpace(text) + offset)
 }
 
-func (p *program) expressionText() string { return p.ast.Source().Content() }
+func (p *compiledExpression) expressionText() string { return p.ast.Source().Content() }
 
 func functionNames(env *cel.Env) []string {
 	var names []string
@@ -230,7 +230,7 @@ func suggest(name string, known []string) string {
 
 // howToRead returns the notation for reading a key that may be missing, or "" if the expression does not contain the
 // key: a computed key may contain data of a Secret.
-func (p *program) howToRead(name string) string {
+func (p *compiledExpression) howToRead(name string) string {
 	way := ""
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.AllMatcher()) {
 		if of, key := selection(e); of == nil || key != name {
@@ -281,7 +281,7 @@ func (o origin) finding(offset int, format string, arguments ...any) source.Find
 	return source.Finding{Position: o.position(offset), Message: fmt.Sprintf(format, arguments...), Rule: SyntaxError}
 }
 
-func (p *program) finding(message string) source.Finding {
+func (p *compiledExpression) finding(message string) source.Finding {
 	return source.Finding{Position: p.origin.position(p.offset), Message: message, Rule: WrongResult}
 }
 
@@ -306,11 +306,11 @@ func (e *EvaluationError) Error() string {
 func (e *EvaluationError) Unwrap() error { return e.err }
 
 // Error implements error.
-func (f failure) Error() string { return string(f) }
+func (f safeError) Error() string { return string(f) }
 
 // Failure returns an error that Fields may return for a field; users see its text, which must not contain values. Of
 // other errors only an EvaluationError is displayed.
-func Failure(message string) error { return failure(message) }
+func Failure(message string) error { return safeError(message) }
 
 func findingOf(err error) source.Findings {
 	var failed *EvaluationError
@@ -321,22 +321,22 @@ func findingOf(err error) source.Findings {
 }
 
 // failed returns an error of the whole expression. The program may be nil, if the template has no expression.
-func (p *program) failed(err error) error {
+func (p *compiledExpression) failed(err error) error {
 	if p == nil {
 		return err
 	}
 	return &EvaluationError{Position: p.origin.position(p.offset), Message: err.Error(), err: err}
 }
 
-func (p *program) interrupted(err error) error {
+func (p *compiledExpression) interrupted(err error) error {
 	return p.failed(fmt.Errorf("the evaluation was interrupted: %w", err))
 }
 
 // explain returns an error of CEL with a position and without values.
-func (p *program) explain(err error) error {
+func (p *compiledExpression) explain(err error) error {
 	var (
 		inner    *EvaluationError
-		shown    failure
+		shown    safeError
 		celError *types.Err
 	)
 	failed := &EvaluationError{Position: p.origin.position(p.offset), Message: "the evaluation failed"}
@@ -369,7 +369,7 @@ func failedAt(err *types.Err) int64 {
 }
 
 // describe returns a description for a message of CEL, and the name of the missing key or variable, if any.
-func (p *program) describe(message string, node ast.Expr) (description, name string) {
+func (p *compiledExpression) describe(message string, node ast.Expr) (description, name string) {
 	function := "an operator or a function"
 	if node != nil && node.Kind() == ast.CallKind {
 		function = symbolOf(node.AsCall().FunctionName())

@@ -68,7 +68,7 @@ func testActivation(t testing.TB) interpreter.Activation {
 			"networking": networking.Value(Values{
 				"type":   types.String("calico"),
 				"pods":   Unset{types.String("default")},
-				"status": Lazy(func() any { return failure("the status cannot be read") }),
+				"status": Lazy(func() any { return safeError("the status cannot be read") }),
 			}),
 			"workers": Value([]ref.Val{
 				worker.Value(Values{"name": types.String("a"), "kubernetes": version("1.32.0")}),

@@ -68,7 +68,7 @@ func decodeBase64(argument ref.Val) ref.Val {
 	}
 	data, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		return types.WrapErr(failure("base64.decode: not base64"))
+		return types.WrapErr(safeError("base64.decode: not base64"))
 	}
 	return types.Bytes(data)
 }
@@ -85,7 +85,7 @@ func quote(argument ref.Val) ref.Val {
 func toJSON(argument ref.Val) ref.Val {
 	raw, err := JSON(argument)
 	if err != nil {
-		return types.WrapErr(failure("toJSON: " + err.Error()))
+		return types.WrapErr(safeError("toJSON: " + err.Error()))
 	}
 	return types.String(raw)
 }
@@ -110,7 +110,7 @@ func constraintFunction() cel.EnvOption {
 			}
 			parsed, err := semver.NewConstraint(string(text))
 			if err != nil {
-				return types.WrapErr(failure("satisfies: not a version constraint"))
+				return types.WrapErr(safeError("satisfies: not a version constraint"))
 			}
 			return check(version, parsed)
 		}),
@@ -124,7 +124,7 @@ func check(version ref.Val, constraint *semver.Constraints) ref.Val {
 	case types.String:
 		parsed, err := ParseVersion(string(v))
 		if err != nil {
-			return types.WrapErr(failure("satisfies: not a version"))
+			return types.WrapErr(safeError("satisfies: not a version"))
 		}
 		return check(parsed, constraint)
 	}

@@ -98,7 +98,7 @@ type evaluation struct {
 	interpreter.Activation
 	ctx     context.Context
 	meter   *meter
-	program *program
+	program *compiledExpression
 	ended   bool
 	cost    uint64
 	// exceeded is the first exceeded limit. The expression then has no result.

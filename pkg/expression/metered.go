@@ -26,7 +26,7 @@ import (
 )
 
 // planProgram creates a program for an expression, or a part of one, with limits on values and cost.
-func planProgram(p *program, env *cel.Env, checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
+func planProgram(p *compiledExpression, env *cel.Env, checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
 	p.step = partsOfStep(checked.Expr())
 	limit := limiter{types: checked.TypeMap()}
 	options = append(options, cel.InterruptCheckFrequency(1), cel.CustomDecorator(limit.decorate))

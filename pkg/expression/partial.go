@@ -41,10 +41,10 @@ func (p *Partial) Value(t *Template) (ref.Val, bool) {
 	case t.whole != nil:
 		return p.evaluate(t.whole)
 	}
-	text, err := t.join(func(x *program, _ string) (string, error) {
+	text, err := t.join(func(x *compiledExpression, _ string) (string, error) {
 		value, ok := p.evaluate(x)
 		if !ok {
-			return "", failure("the value is unknown")
+			return "", safeError("the value is unknown")
 		}
 		return Text(value)
 	})
@@ -54,7 +54,7 @@ func (p *Partial) Value(t *Template) (ref.Val, bool) {
 // evaluate returns the value of a program if the known fields determine it. If the evaluations of all views of a
 // document have used up their common budget, the value counts as unknown: otherwise a document with expensive variables
 // would take minutes to load.
-func (p *Partial) evaluate(x *program) (ref.Val, bool) {
+func (p *Partial) evaluate(x *compiledExpression) (ref.Val, bool) {
 	if x.value != nil {
 		return x.value, true
 	}
@@ -120,11 +120,11 @@ func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {
 // not compile; one that cannot be evaluated is a Term with Failed.
 func (t *Template) Explain(ctx context.Context, vars interpreter.Activation) ([]Term, error) {
 	var terms []Term
-	for _, part := range t.parts {
-		if part.program == nil {
+	for _, segment := range t.segments {
+		if segment.program == nil {
 			continue
 		}
-		term, err := part.program.explainTerms(ctx, vars)
+		term, err := segment.program.explainTerms(ctx, vars)
 		if err != nil {
 			return nil, err
 		}

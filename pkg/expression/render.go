@@ -213,14 +213,14 @@ func Describe(value ref.Val) string {
 func toYAML(argument ref.Val) ref.Val {
 	raw, err := JSON(argument)
 	if err != nil {
-		return types.WrapErr(failure("toYAML: " + err.Error()))
+		return types.WrapErr(safeError("toYAML: " + err.Error()))
 	}
 	if sizeParsed(raw)*yamlFactor > maximumTogether {
 		return types.WrapErr(errTooLarge)
 	}
 	text, err := yaml.JSONToYAML(raw)
 	if err != nil {
-		return types.WrapErr(failure("toYAML: the value cannot be written as YAML"))
+		return types.WrapErr(safeError("toYAML: the value cannot be written as YAML"))
 	}
 	return types.String(text)
 }

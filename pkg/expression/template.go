@@ -33,11 +33,11 @@ func (x *Expression) Syntax() *ast.AST { return x.program.ast.NativeRep() }
 
 // Pieces returns the parts of the template in their order. They must not be changed.
 func (t *Template) Pieces() []Piece {
-	pieces := make([]Piece, len(t.parts))
-	for i, part := range t.parts {
-		pieces[i].Literal = part.literal
-		if part.program != nil {
-			pieces[i].Syntax = part.program.ast.NativeRep()
+	pieces := make([]Piece, len(t.segments))
+	for i, segment := range t.segments {
+		pieces[i].Literal = segment.literal
+		if segment.program != nil {
+			pieces[i].Syntax = segment.program.ast.NativeRep()
 		}
 	}
 	return pieces
@@ -82,7 +82,7 @@ func (t *Template) Evaluate(ctx context.Context, vars interpreter.Activation) (r
 // Escaped works like String, but escapes each computed part with escape, which also receives the text before it;
 // constant text stays unchanged. It also fails if escape does.
 func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
-	text, err := t.join(func(p *program, before string) (string, error) {
+	text, err := t.join(func(p *compiledExpression, before string) (string, error) {
 		value, err := p.evaluate(ctx, vars)
 		if err != nil {
 			return "", err
@@ -107,13 +107,13 @@ func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, esc
 }
 
 // join returns the constant text with the text of each expression, which it makes after the text before it.
-func (t *Template) join(compute func(p *program, before string) (string, error)) (string, error) {
+func (t *Template) join(compute func(p *compiledExpression, before string) (string, error)) (string, error) {
 	var text strings.Builder
-	for _, part := range t.parts {
-		next := part.literal
-		if part.program != nil {
+	for _, segment := range t.segments {
+		next := segment.literal
+		if segment.program != nil {
 			var err error
-			if next, err = compute(part.program, text.String()); err != nil {
+			if next, err = compute(segment.program, text.String()); err != nil {
 				return "", err
 			}
 		}
@@ -123,10 +123,10 @@ func (t *Template) join(compute func(p *program, before string) (string, error))
 }
 
 // first returns the first expression, which has the position of errors about the whole template, or nil.
-func (t *Template) first() *program {
-	for _, part := range t.parts {
-		if part.program != nil {
-			return part.program
+func (t *Template) first() *compiledExpression {
+	for _, segment := range t.segments {
+		if segment.program != nil {
+			return segment.program
 		}
 	}
 	return nil
@@ -167,9 +167,9 @@ func (t *Template) JSON(ctx context.Context, vars interpreter.Activation) ([]byt
 // sorted. A path ends at a function call or a computed index.
 func (t *Template) References() []string {
 	var all []string
-	for _, part := range t.parts {
-		if part.program != nil {
-			all = append(all, part.program.references...)
+	for _, segment := range t.segments {
+		if segment.program != nil {
+			all = append(all, segment.program.references...)
 		}
 	}
 	slices.Sort(all)
@@ -179,10 +179,10 @@ func (t *Template) References() []string {
 // Certain returns the References without those that are not always evaluated, such as branches of a condition.
 func (t *Template) Certain() []string {
 	var all []reference
-	for _, part := range t.parts {
-		if part.program != nil {
-			tree := part.program.ast.NativeRep()
-			all = append(all, part.program.environment.references(tree, tree.Expr())...)
+	for _, segment := range t.segments {
+		if segment.program != nil {
+			tree := segment.program.ast.NativeRep()
+			all = append(all, segment.program.environment.references(tree, tree.Expr())...)
 		}
 	}
 	return pathsOf(slices.DeleteFunc(all, func(r reference) bool { return !r.certain }))
@@ -194,11 +194,11 @@ func (t *Template) Certain() []string {
 type partExplainer struct {
 	ctx   context.Context
 	vars  interpreter.Activation
-	whole *program
+	whole *compiledExpression
 }
 
 // explainTerms evaluates a program with its parts.
-func (p *program) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
+func (p *compiledExpression) explainTerms(ctx context.Context, vars interpreter.Activation) (Term, error) {
 	x := partExplainer{ctx: ctx, vars: vars, whole: p}
 	term, err := x.evaluate(p.ast.NativeRep().Expr())
 	if err != nil {
@@ -303,6 +303,6 @@ func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (
 
 // With returns the text with each expression replaced by a sample, for checks of texts before their values are known.
 func (t *Template) With(sample string) string {
-	text, _ := t.join(func(*program, string) (string, error) { return sample, nil })
+	text, _ := t.join(func(*compiledExpression, string) (string, error) { return sample, nil })
 	return text
 }

@@ -29,22 +29,22 @@ type Tree struct {
 
 // Expression is a compiled condition.
 type Expression struct {
-	program *program
+	program *compiledExpression
 }
 
 // Template is a compiled string that may hold expressions.
 type Template struct {
-	parts []part
+	segments []segment
 	// whole is set when the text is one expression and nothing else: then the result has the type of the expression.
-	whole *program
+	whole *compiledExpression
 	// value is the result when it is always the same.
 	value ref.Val
 }
 
-// part is literal text or an expression.
-type part struct {
+// segment is literal text or an expression.
+type segment struct {
 	literal string
-	program *program
+	program *compiledExpression
 }
 
 // At returns the position of the first character of a YAML scalar's text: after the quote, or in the line after the |
@@ -66,17 +66,17 @@ func At(n source.Node) source.Position {
 // The rules of expressions.
 const (
 	// SyntaxError is a text that is no CEL, or an expression that has no end.
-	SyntaxError source.Rule = "expression-syntax"
+	SyntaxError source.LintRule = "expression-syntax"
 	// UnknownName is a variable, a field or a function that does not exist.
-	UnknownName source.Rule = "unknown-name"
+	UnknownName source.LintRule = "unknown-name"
 	// WrongResult is an expression with types that do not match, inside or in its place.
-	WrongResult source.Rule = "expression-type"
+	WrongResult source.LintRule = "expression-type"
 	// WrongCondition is a condition that is no expression in braces.
-	WrongCondition source.Rule = "condition-form"
+	WrongCondition source.LintRule = "condition-form"
 	// TooCostly is an expression that may take too long.
-	TooCostly source.Rule = "expression-cost"
+	TooCostly source.LintRule = "expression-cost"
 	// FailingConstant is an expression without variables that has no result.
-	FailingConstant source.Rule = "expression-fails"
+	FailingConstant source.LintRule = "expression-fails"
 )
 
 func literalString(e ast.Expr) (string, bool) {
@@ -186,18 +186,18 @@ const (
 )
 
 var (
-	errTooLarge = failure(fmt.Sprintf("the value is too large: at most %d MiB are allowed", maximumValue>>20))
-	errTooMuch  = failure(fmt.Sprintf("all values that are computed for one request are too large together: at most %d MiB are allowed",
+	errTooLarge = safeError(fmt.Sprintf("the value is too large: at most %d MiB are allowed", maximumValue>>20))
+	errTooMuch  = safeError(fmt.Sprintf("all values that are computed for one request are too large together: at most %d MiB are allowed",
 		maximumTogether>>20))
-	errTooLong    = failure(fmt.Sprintf("the text is too long to be parsed: at most %d bytes are allowed", maximumParsed))
-	errTooComplex = failure(fmt.Sprintf("the regular expression is too large: at most %d characters are allowed, "+
+	errTooLong    = safeError(fmt.Sprintf("the text is too long to be parsed: at most %d bytes are allowed", maximumParsed))
+	errTooComplex = safeError(fmt.Sprintf("the regular expression is too large: at most %d characters are allowed, "+
 		"with its repetitions written out", maximumPattern))
-	errTooCostly = failure(fmt.Sprintf("the evaluation is too costly: a cost of at most %d is allowed, "+
+	errTooCostly = safeError(fmt.Sprintf("the evaluation is too costly: a cost of at most %d is allowed, "+
 		"and %d for all evaluations of one request", maximumActualCost, maximumCostTogether))
 )
 
-// program is one compiled expression.
-type program struct {
+// compiledExpression is one compiled expression.
+type compiledExpression struct {
 	origin     origin
 	offset     int // of the expression in the origin's text, in bytes
 	ast        *cel.Ast
@@ -211,8 +211,8 @@ type program struct {
 	environment *Environment
 }
 
-// failure is an error with a displayable text, because it contains no value.
-type failure string
+// safeError is an error with a displayable text, because it contains no value.
+type safeError string
 
 // brief lists the functions whose time hardly depends on the size of their arguments, and that return one of them, a part
 // of one, or a value of a fixed size.

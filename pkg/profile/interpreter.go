@@ -38,7 +38,7 @@ func DecodeInterpreters(parts []Part, known source.Findings) ([]*Interpreter, so
 }
 
 // interpreterProfile describes how InterpreterProfiles are read.
-var interpreterProfile = kind[v1alpha1.InterpreterProfile]{
+var interpreterProfile = documentKind[v1alpha1.InterpreterProfile]{
 	name:     v1alpha1.KindInterpreterProfile,
 	metadata: func(p *v1alpha1.InterpreterProfile) v1alpha1.Metadata { return p.Metadata },
 	validate: func(p *v1alpha1.InterpreterProfile, n source.Node) source.Findings {

@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// kind describes how documents of one kind are read.
-type kind[T any] struct {
+// documentKind describes how documents of one kind are read.
+type documentKind[T any] struct {
 	name     string
 	metadata func(*T) v1alpha1.Metadata
 	// validate checks a decoded document.
@@ -31,7 +31,7 @@ type read[T any] struct {
 
 // decode reads the documents of a kind. It returns known and its own findings, without consequences of other
 // findings.
-func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], source.Findings) {
+func decode[T any](k documentKind[T], parts []Part, known source.Findings) ([]read[T], source.Findings) {
 	var (
 		all      []read[T]
 		findings = slices.Clone(known)
@@ -58,7 +58,7 @@ func decode[T any](k kind[T], parts []Part, known source.Findings) ([]read[T], s
 }
 
 // decode reads one document. It returns nil for a document of another kind.
-func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
+func (k documentKind[T]) decode(node source.Node) (*T, source.Findings) {
 	apiVersion, name := node.Get("apiVersion"), node.Get("kind")
 	findings := CheckHead(node, k.name)
 	if !k.isIntended(apiVersion, name) {
@@ -71,7 +71,7 @@ func (k kind[T]) decode(node source.Node) (*T, source.Findings) {
 }
 
 // isIntended reports whether a document is intended to be of the kind, even if its head has a mistake.
-func (k kind[T]) isIntended(apiVersion, name source.Node) bool {
+func (k documentKind[T]) isIntended(apiVersion, name source.Node) bool {
 	if name.Node == nil {
 		return apiVersion.Node != nil && apiVersion.Value == v1alpha1.GroupVersion.String()
 	}

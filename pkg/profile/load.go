@@ -81,7 +81,7 @@ func Decode(parts []Part, known source.Findings) ([]*Document, source.Findings) 
 }
 
 // providerProfile describes how ProviderProfiles are read.
-var providerProfile = kind[v1alpha1.ProviderProfile]{
+var providerProfile = documentKind[v1alpha1.ProviderProfile]{
 	name:     v1alpha1.KindProviderProfile,
 	metadata: func(p *v1alpha1.ProviderProfile) v1alpha1.Metadata { return p.Metadata },
 	validate: func(p *v1alpha1.ProviderProfile, n source.Node) source.Findings {

@@ -38,7 +38,7 @@ func DecodeNetworks(parts []Part, known source.Findings) ([]*Network, source.Fin
 }
 
 // networkProfile describes how NetworkProfiles are read.
-var networkProfile = kind[v1alpha1.NetworkProfile]{
+var networkProfile = documentKind[v1alpha1.NetworkProfile]{
 	name:     v1alpha1.KindNetworkProfile,
 	metadata: func(p *v1alpha1.NetworkProfile) v1alpha1.Metadata { return p.Metadata },
 	validate: func(p *v1alpha1.NetworkProfile, n source.Node) source.Findings { return validateName(p.Metadata, n) },

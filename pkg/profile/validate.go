@@ -74,7 +74,7 @@ type validator struct {
 	findings source.Findings
 }
 
-func (v *validator) add(rule source.Rule, path, format string, arguments ...any) {
+func (v *validator) add(rule source.LintRule, path, format string, arguments ...any) {
 	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...).Of(rule))
 }
 

@@ -99,7 +99,7 @@ func (p Place) Walk(path string) Place {
 }
 
 // FindingOf returns a finding of a rule at the place.
-func (p Place) FindingOf(rule Rule, format string, arguments ...any) Finding {
+func (p Place) FindingOf(rule LintRule, format string, arguments ...any) Finding {
 	return p.Node.Finding(p.Path, format, arguments...).Of(rule)
 }
 

@@ -53,7 +53,7 @@ type Finding struct {
 	// Message describes the mistake and, if known, its correction.
 	Message string
 	// Rule is the check that found it, and Severity how bad it is.
-	Rule     Rule
+	Rule     LintRule
 	Severity Severity
 	// Partial means that the finding concerns a part of the path's value, such as an unknown key, and the rest is
 	// valid.
@@ -65,7 +65,7 @@ type Finding struct {
 }
 
 // Of returns the finding with a rule.
-func (f Finding) Of(rule Rule) Finding {
+func (f Finding) Of(rule LintRule) Finding {
 	f.Rule = rule
 	return f
 }
@@ -117,7 +117,7 @@ func (f Findings) Sort() {
 }
 
 // Of sets the rule of all findings without one.
-func (f Findings) Of(rule Rule) Findings {
+func (f Findings) Of(rule LintRule) Findings {
 	for i := range f {
 		if f[i].Rule == "" {
 			f[i].Rule = rule
@@ -131,43 +131,43 @@ func (f Findings) Errors() Findings {
 	return slices.DeleteFunc(slices.Clone(f), func(finding Finding) bool { return finding.Severity != Error })
 }
 
-// Rule is the id of a check: a kind of mistake, not one of its messages. Each has a page in docs/lint.
-type Rule string
+// LintRule is the id of a check: a kind of mistake, not one of its messages. Each has a page in docs/lint.
+type LintRule string
 
 // Rules of findings in all documents. Other packages define the rules of their own checks.
 const (
 	// NotYAML is a file that cannot be read as YAML, or is too large to be read.
-	NotYAML Rule = "not-yaml"
+	NotYAML LintRule = "not-yaml"
 	// Anchor is an anchor, an alias or a merge.
-	Anchor Rule = "anchor"
+	Anchor LintRule = "anchor"
 	// DuplicateKey is a duplicate key of a mapping.
-	DuplicateKey Rule = "duplicate-key"
+	DuplicateKey LintRule = "duplicate-key"
 	// UnknownField is a field that does not exist, or does not exist there.
-	UnknownField Rule = "unknown-field"
+	UnknownField LintRule = "unknown-field"
 	// WrongType is a value of another type than its field has.
-	WrongType Rule = "wrong-type"
+	WrongType LintRule = "wrong-type"
 	// WrongValue is a value of the right type that its field cannot have.
-	WrongValue Rule = "wrong-value"
+	WrongValue LintRule = "wrong-value"
 	// InvalidName is a name that is not written as such names are.
-	InvalidName Rule = "invalid-name"
+	InvalidName LintRule = "invalid-name"
 	// MissingField is a field without which the document means nothing.
-	MissingField Rule = "missing-field"
+	MissingField LintRule = "missing-field"
 	// ExclusiveFields means that exactly one of several fields is required.
-	ExclusiveFields Rule = "exclusive-fields"
+	ExclusiveFields LintRule = "exclusive-fields"
 	// MissingFile is a missing or unreadable file that a document uses.
-	MissingFile Rule = "missing-file"
+	MissingFile LintRule = "missing-file"
 	// UnknownKind is a document of a kind that is not known.
-	UnknownKind Rule = "unknown-kind"
+	UnknownKind LintRule = "unknown-kind"
 	// NoDocument is an empty file, or one with too many documents.
-	NoDocument Rule = "no-document"
+	NoDocument LintRule = "no-document"
 	// DuplicateName is a name that two things have.
-	DuplicateName Rule = "duplicate-name"
+	DuplicateName LintRule = "duplicate-name"
 	// NeverApplies is a condition that never holds.
-	NeverApplies Rule = "never-applies"
+	NeverApplies LintRule = "never-applies"
 	// AlwaysTrue is a condition that always holds.
-	AlwaysTrue Rule = "always-true"
+	AlwaysTrue LintRule = "always-true"
 	// Unused is something with a name that nothing names.
-	Unused Rule = "unused"
+	Unused LintRule = "unused"
 )
 
 // Severity is the severity of a finding.

@@ -176,7 +176,7 @@ func ruleNames() []string {
 }
 
 func explainRule(s *Streams, name string) error {
-	page := lint.PageOf(source.Rule(name))
+	page := lint.PageOf(source.LintRule(name))
 	if page == nil {
 		return fmt.Errorf("--explain %s: unknown rule%s; --rules lists the rules", name, source.Suggest(name, ruleNames()))
 	}

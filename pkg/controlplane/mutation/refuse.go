@@ -16,18 +16,18 @@ import (
 
 const (
 	// Forbidden means that the contract forbids a write.
-	Forbidden source.Rule = "contract-forbidden"
+	Forbidden source.LintRule = "contract-forbidden"
 	// Reserved means that the contract reserves a write for Gardener.
-	Reserved source.Rule = "contract-reserved"
+	Reserved source.LintRule = "contract-reserved"
 	// CannotKeep means that a place cannot keep the value of the old object.
-	CannotKeep source.Rule = "cannot-keep"
+	CannotKeep source.LintRule = "cannot-keep"
 )
 
 // CheckContract reports writes that the contract forbids, at their names below the node of the rule, or else at their
 // values. A rule that gives a reason may write reserved places.
 func CheckContract(t *target.Target, r *Rule, g contract.Generation, node source.Node) source.Findings {
 	var findings source.Findings
-	refuse := func(write operation.Write, rule source.Rule, format string, clause contract.Clause) {
+	refuse := func(write operation.Write, rule source.LintRule, format string, clause contract.Clause) {
 		at := write.At
 		if name := node.Naming(write.At, write.Place.Name); name.Node != nil {
 			at = name

@@ -96,11 +96,11 @@ type writeBuilder struct {
 	// check returns the problem of a name; nil accepts every name that is not empty. rule is the rule of its findings;
 	// source.InvalidName if empty.
 	check func(name string) string
-	rule  source.Rule
+	rule  source.LintRule
 	// known lists the possible names. For another name, the finding has the rule unknown, and entry describes what the
 	// name is not. If known is nil, any name of the right form is possible.
 	known   []string
-	unknown source.Rule
+	unknown source.LintRule
 	entry   string
 	// keep restores the place from the old object; nil where places cannot be kept.
 	keep func(name string) func(*target.Object) error

@@ -382,21 +382,21 @@ func inContainer() Argument {
 // Rules of findings about the arguments of operations.
 const (
 	// NothingToDo is an operation that changes nothing.
-	NothingToDo source.Rule = "nothing-to-do"
+	NothingToDo source.LintRule = "nothing-to-do"
 	// WrongTarget: the target does not support the operation or an argument.
-	WrongTarget source.Rule = "wrong-target"
+	WrongTarget source.LintRule = "wrong-target"
 	// OtherOperation is an edit for which another operation exists.
-	OtherOperation source.Rule = "other-operation"
+	OtherOperation source.LintRule = "other-operation"
 	// WrongShape is a value that differs from the type in Kubernetes.
-	WrongShape source.Rule = "wrong-shape"
+	WrongShape source.LintRule = "wrong-shape"
 	// WrittenTwice is a place that one rule writes twice.
-	WrittenTwice source.Rule = "written-twice"
+	WrittenTwice source.LintRule = "written-twice"
 	// MisplacedField is a field that repeats another one or is not allowed in this place.
-	MisplacedField source.Rule = "misplaced-field"
+	MisplacedField source.LintRule = "misplaced-field"
 	// UnknownKubeletField is a field that the kubelet's configuration does not have, or not in a version.
-	UnknownKubeletField source.Rule = "unknown-kubelet-field"
+	UnknownKubeletField source.LintRule = "unknown-kubelet-field"
 	// WrongUnit is a text that systemd does not read as a unit, or a section that it does not read.
-	WrongUnit source.Rule = "wrong-unit"
+	WrongUnit source.LintRule = "wrong-unit"
 	// WrongPath: a text is not a path, or the path cannot be edited.
-	WrongPath source.Rule = "wrong-path"
+	WrongPath source.LintRule = "wrong-path"
 )

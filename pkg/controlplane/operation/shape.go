@@ -185,7 +185,7 @@ func runChecks(checks []check, n source.Node, at string) source.Findings {
 }
 
 // wrong returns a finding about a value, or none if there are no problems.
-func wrong(n source.Node, at string, rule source.Rule, problems ...string) source.Findings {
+func wrong(n source.Node, at string, rule source.LintRule, problems ...string) source.Findings {
 	if len(problems) == 0 {
 		return nil
 	}

@@ -53,7 +53,7 @@ func FuzzSplit(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		parts, ok := split(source)
+		blocks, ok := split(source)
 		if !ok {
 			return
 		}
@@ -62,13 +62,13 @@ func FuzzSplit(f *testing.F) {
 			t.Fatalf("%q is accepted but by the library: %v", source, err)
 		}
 		all := ""
-		for _, p := range parts {
+		for _, p := range blocks {
 			all += p.text
 		}
 		if all != source {
-			t.Fatalf("%q is split into %+v", source, parts)
+			t.Fatalf("%q is split into %+v", source, blocks)
 		}
-		got, _ := (&File{parts: parts}).Get()
+		got, _ := (&File{blocks: blocks}).Get()
 		if diff := cmp.Diff(comparableYAML(valueOf(root.Content[0])), comparableYAML(got)); diff != "" {
 			t.Fatalf("%q (-library +got):\n%s", source, diff)
 		}
@@ -119,7 +119,7 @@ func FuzzEdit(f *testing.F) {
 		}
 		others, _ := y.Get()
 		var kept []string
-		for _, p := range y.parts {
+		for _, p := range y.blocks {
 			if !y.whole && p.key != path[0] {
 				kept = append(kept, p.text)
 			}

@@ -248,8 +248,8 @@ func headOf(root *yaml.Node) string {
 	return head
 }
 
-// lostRemarks counts the comments of a part that it would not have after it is encoded.
-func lostRemarks(p *part) int {
+// lostRemarks counts the comments of a block that it would not have after it is encoded.
+func lostRemarks(p *block) int {
 	text, err := encode(p.node)
 	if err != nil {
 		return 0

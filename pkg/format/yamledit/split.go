@@ -11,9 +11,9 @@ import (
 
 // split returns the members of a document with their lines, and the blank lines and comments between them; false for a
 // document that is not in the form that encoders write.
-func split(text string) ([]part, bool) {
+func split(text string) ([]block, bool) {
 	s := splitter{levels: make([]level, 0, 8), keys: make([]string, 0, 64)}
-	parts := make([]part, 0, 64)
+	blocks := make([]block, 0, 64)
 	end := 0 // of the last part
 	for at := 0; at < len(text); {
 		next := len(text)
@@ -28,24 +28,24 @@ func split(text string) ([]part, bool) {
 		case body == "" || body[0] == '#' && len(body) == len(line):
 		case body[0] == '#':
 			if len(s.levels) > 0 {
-				end, parts[len(parts)-1].text = next, text[end-len(parts[len(parts)-1].text):next]
+				end, blocks[len(blocks)-1].text = next, text[end-len(blocks[len(blocks)-1].text):next]
 			}
 		case !s.line(body, len(line)-len(body)):
 			return nil, false
 		case len(s.levels) == 1 && !s.levels[0].sequence:
 			if at > end {
-				parts = append(parts, part{text: text[end:at]})
+				blocks = append(blocks, block{text: text[end:at]})
 			}
-			end, parts = next, append(parts, part{key: s.keys[len(s.keys)-1], text: text[at:next]})
+			end, blocks = next, append(blocks, block{key: s.keys[len(s.keys)-1], text: text[at:next]})
 		default:
-			end, parts[len(parts)-1].text = next, text[end-len(parts[len(parts)-1].text):next]
+			end, blocks[len(blocks)-1].text = next, text[end-len(blocks[len(blocks)-1].text):next]
 		}
 		at = next
 	}
 	if end < len(text) {
-		parts = append(parts, part{text: text[end:]})
+		blocks = append(blocks, block{text: text[end:]})
 	}
-	return parts, len(s.levels) > 0
+	return blocks, len(s.levels) > 0
 }
 
 // splitter reads the lines of a document in the form that encoders write: mappings and sequences in block style, scalars

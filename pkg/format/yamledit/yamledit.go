@@ -6,7 +6,7 @@
 //
 // A document in the usual form of encoders is split into the members of its mapping. Only members that are read or
 // edited are parsed, and only edited ones are encoded again; all other lines stay byte for byte. A document in any
-// other form is one part, which is encoded as a whole on the first edit. Unknown fields, their order and comments are
+// other form is one block, which is encoded as a whole on the first edit. Unknown fields, their order and comments are
 // preserved. Every edit is parsed again before it is accepted.
 //
 // The package does not know Kubernetes. Start reading at Parse and File.Set.
@@ -46,13 +46,13 @@ const (
 // Keys are compared as they are written, so that 1 and "1" are the same. Scalars are read as YAML 1.2 does.
 type File struct {
 	original []byte
-	parts    []part
-	whole    bool // the document is one part
+	blocks   []block
+	whole    bool // the document is one block
 	edits    int
 }
 
-// part is a member of the document's mapping with its lines, or lines between members, or the whole document.
-type part struct {
+// block is a member of the document's mapping with its lines, or lines between members, or the whole document.
+type block struct {
 	key  string
 	text string
 	node *yaml.Node // the document of text; nil until it is read, and for lines between members
@@ -65,15 +65,15 @@ func Parse(text []byte) (*File, error) {
 	}
 	f := &File{original: text}
 	source := string(text)
-	if parts, ok := split(source); ok {
-		f.parts = parts
+	if blocks, ok := split(source); ok {
+		f.blocks = blocks
 		return f, nil
 	}
 	root, err := read(source)
 	if err != nil {
 		return nil, fmt.Errorf("reading YAML: %w", err)
 	}
-	f.whole, f.parts = true, []part{{text: source, node: root}}
+	f.whole, f.blocks = true, []block{{text: source, node: root}}
 	return f, nil
 }
 
@@ -83,13 +83,13 @@ func (f *File) Text() []byte {
 		return f.original
 	}
 	out := make([]byte, 0, len(f.original)+256)
-	for i := range f.parts {
+	for i := range f.blocks {
 		if n := len(out); n > 0 && out[n-1] != '\n' {
 			out = append(out, '\n')
 		}
-		out = append(out, f.parts[i].text...)
+		out = append(out, f.blocks[i].text...)
 	}
-	if len(out) == 0 || !f.whole && !slices.ContainsFunc(f.parts, part.isMember) {
+	if len(out) == 0 || !f.whole && !slices.ContainsFunc(f.blocks, block.isMember) {
 		out = append(out, "{}\n"...)
 	}
 	if n := len(f.original); n > 0 && f.original[n-1] != '\n' && out[len(out)-1] == '\n' {
@@ -98,7 +98,7 @@ func (f *File) Text() []byte {
 	return out
 }
 
-func (p part) isMember() bool { return p.key != "" }
+func (p block) isMember() bool { return p.key != "" }
 
 // Edits counts the edits made so far. Writing an equal value is no edit.
 func (f *File) Edits() int { return f.edits }
@@ -108,8 +108,8 @@ func (f *File) Edits() int { return f.edits }
 func (f *File) Get(path ...string) (any, bool) {
 	if len(path) == 0 && !f.whole {
 		out := map[string]any{}
-		for i := range f.parts {
-			if p := &f.parts[i]; p.isMember() {
+		for i := range f.blocks {
+			if p := &f.blocks[i]; p.isMember() {
 				out[p.key] = valueOf(member(p.mapping(), p.key))
 			}
 		}
@@ -132,7 +132,7 @@ func (f *File) Kind(path ...string) document.Kind {
 
 // find returns the node at a path, nil if there is none.
 func (f *File) find(path []string) *yaml.Node {
-	p := f.part(path)
+	p := f.block(path)
 	if p == nil {
 		return nil
 	}
@@ -143,21 +143,21 @@ func (f *File) find(path []string) *yaml.Node {
 	return n
 }
 
-// part returns the part that holds a path, nil if there is none.
-func (f *File) part(path []string) *part {
+// block returns the block that holds a path, nil if there is none.
+func (f *File) block(path []string) *block {
 	if f.whole {
-		return &f.parts[0]
+		return &f.blocks[0]
 	}
-	for i := range f.parts {
-		if len(path) > 0 && f.parts[i].key == path[0] {
-			return &f.parts[i]
+	for i := range f.blocks {
+		if len(path) > 0 && f.blocks[i].key == path[0] {
+			return &f.blocks[i]
 		}
 	}
 	return nil
 }
 
-// mapping returns the mapping of the part, which is parsed when it is asked for first.
-func (p *part) mapping() *yaml.Node {
+// mapping returns the mapping of the block, which is parsed when it is asked for first.
+func (p *block) mapping() *yaml.Node {
 	if p.node == nil {
 		root, err := readMember(p.text)
 		if err != nil || len(root.Content[0].Content) != 2 {
@@ -192,11 +192,11 @@ func (f *File) Remove(path ...string) error {
 		return nil
 	}
 	if len(path) == 1 && !f.whole {
-		f.parts = slices.DeleteFunc(f.parts, func(p part) bool { return p.key == path[0] })
+		f.blocks = slices.DeleteFunc(f.blocks, func(p block) bool { return p.key == path[0] })
 		f.edits++
 		return nil
 	}
-	return wrap("removing", path, f.change(f.part(path), func(mapping *yaml.Node) bool {
+	return wrap("removing", path, f.change(f.block(path), func(mapping *yaml.Node) bool {
 		for _, key := range path[:len(path)-1] {
 			mapping = member(mapping, key)
 		}
@@ -233,39 +233,39 @@ func (f *File) edit(raw []byte, path []string, merge bool) error {
 // editMembers sets or merges the members of the document.
 func (f *File) editMembers(wanted *document.Node, merge bool) error {
 	before := *f
-	before.parts = slices.Clone(f.parts)
+	before.blocks = slices.Clone(f.blocks)
 	for key, value := range wanted.Members() {
 		if err := f.editAt(value, []string{key}, merge); err != nil {
 			*f = before
 			return err
 		}
 	}
-	if count := len(f.parts); !merge {
-		f.parts = slices.DeleteFunc(f.parts, func(p part) bool { return p.isMember() && wanted.Get(p.key) == nil })
-		if len(f.parts) < count {
+	if count := len(f.blocks); !merge {
+		f.blocks = slices.DeleteFunc(f.blocks, func(p block) bool { return p.isMember() && wanted.Get(p.key) == nil })
+		if len(f.blocks) < count {
 			f.edits++
 		}
 	}
 	return nil
 }
 
-// editAt sets or merges a value in the part of its path, which is made if there is none.
+// editAt sets or merges a value in the block of its path, which is made if there is none.
 func (f *File) editAt(wanted *document.Node, path []string, merge bool) error {
-	p := f.part(path)
+	p := f.block(path)
 	if p == nil && path[0] == "" {
 		return fmt.Errorf("a key is empty: %w", ErrForm)
 	}
 	if p == nil {
 		root := &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
-		added := part{key: path[0], node: root}
+		added := block{key: path[0], node: root}
 		if err := f.change(&added, func(mapping *yaml.Node) bool { return assignAt(mapping, path, wanted, merge) }); err != nil {
 			return err
 		}
-		last := len(f.parts)
-		for last > 0 && !f.parts[last-1].isMember() {
+		last := len(f.blocks)
+		for last > 0 && !f.blocks[last-1].isMember() {
 			last--
 		}
-		f.parts = slices.Insert(f.parts, last, added)
+		f.blocks = slices.Insert(f.blocks, last, added)
 		return nil
 	}
 	for n, i := p.mapping(), 0; i < len(path); i++ {
@@ -279,9 +279,9 @@ func (f *File) editAt(wanted *document.Node, path []string, merge bool) error {
 	return f.change(p, func(mapping *yaml.Node) bool { return assignAt(mapping, path, wanted, merge) })
 }
 
-// change applies an edit to a part and encodes it. It reverts the edit if repeating it on the encoded text has an
+// change applies an edit to a block and encodes it. It reverts the edit if repeating it on the encoded text has an
 // effect.
-func (f *File) change(p *part, edit func(mapping *yaml.Node) bool) error {
+func (f *File) change(p *block, edit func(mapping *yaml.Node) bool) error {
 	mapping := p.mapping()
 	remarks := 0
 	if f.whole && f.edits == 0 {

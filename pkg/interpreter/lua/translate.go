@@ -96,9 +96,9 @@ func (t *translator) open(known interpreter.Known) {
 // The rules for findings of the translation.
 const (
 	// NotInLua reports an expression or field without equivalent in Karmada's Lua.
-	NotInLua source.Rule = "not-in-lua"
+	NotInLua source.LintRule = "not-in-lua"
 	// OpenVersions reports a rule for all versions of a group whose versions are not known.
-	OpenVersions source.Rule = "open-versions"
+	OpenVersions source.LintRule = "open-versions"
 )
 
 const (

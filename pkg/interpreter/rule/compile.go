@@ -307,18 +307,18 @@ func (c *compiler) retain(p place) compiledRule {
 // Rules of findings in addition to those for all documents.
 const (
 	// WrongPath reports an invalid path, or a path that must not be changed.
-	WrongPath source.Rule = "wrong-path"
+	WrongPath source.LintRule = "wrong-path"
 	// NothingToDo reports a rule that changes nothing.
-	NothingToDo source.Rule = "nothing-to-do"
+	NothingToDo source.LintRule = "nothing-to-do"
 	// WrittenTwice reports a path that one rule writes twice.
-	WrittenTwice source.Rule = "written-twice"
+	WrittenTwice source.LintRule = "written-twice"
 	// Conflict reports a path that two unconditional rules write.
-	Conflict source.Rule = "conflict"
+	Conflict source.LintRule = "conflict"
 	// ComponentsRevised reports a kind with both components and revise. It is a warning, because the server
 	// does not register the components then.
-	ComponentsRevised source.Rule = "components-revised"
+	ComponentsRevised source.LintRule = "components-revised"
 	// NoEffect reports a write that a later rule always overwrites.
-	NoEffect source.Rule = "no-effect"
+	NoEffect source.LintRule = "no-effect"
 )
 
 // status compiles a rule of status.

@@ -24,7 +24,7 @@ import (
 // place is a place in a profile.
 type place = source.Place
 
-func (c *compiler) add(p place, rule source.Rule, format string, arguments ...any) {
+func (c *compiler) add(p place, rule source.LintRule, format string, arguments ...any) {
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...))
 }
 

@@ -100,12 +100,12 @@ type compiler struct {
 }
 
 // add adds an error.
-func (c *compiler) add(p position, rule source.Rule, format string, arguments ...any) {
+func (c *compiler) add(p position, rule source.LintRule, format string, arguments ...any) {
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...))
 }
 
 // warn adds a warning.
-func (c *compiler) warn(p position, rule source.Rule, format string, arguments ...any) {
+func (c *compiler) warn(p position, rule source.LintRule, format string, arguments ...any) {
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...).Warn())
 }
 
@@ -334,13 +334,13 @@ func isTrue(ctx context.Context, x *expression.Expression, vars interpreter.Acti
 // Rules of findings of NetworkProfiles, in addition to those of all documents.
 const (
 	// UnknownReference: a pool, cloud or profile does not exist.
-	UnknownReference source.Rule = "unknown-reference"
+	UnknownReference source.LintRule = "unknown-reference"
 	// Overlap: two pools share addresses.
-	Overlap source.Rule = "overlapping-pools"
+	Overlap source.LintRule = "overlapping-pools"
 	// Outside: an address or a range is not in the prefix.
-	Outside source.Rule = "outside-prefix"
+	Outside source.LintRule = "outside-prefix"
 	// NoRoom: a pool has too few addresses, or fewer MAC addresses than addresses.
-	NoRoom source.Rule = "no-room"
+	NoRoom source.LintRule = "no-room"
 	// ForeignMAC: a MAC prefix belongs to a hardware vendor.
-	ForeignMAC source.Rule = "foreign-mac"
+	ForeignMAC source.LintRule = "foreign-mac"
 )

@@ -44,10 +44,10 @@ controlplaneexposure:
 `
 	for _, c := range []struct {
 		name, gardener string
-		want           []source.Rule
+		want           []source.LintRule
 	}{
-		{name: "a profile without versions of Gardener", want: []source.Rule{source.NeverApplies, "no-effect"}},
-		{name: "a profile for today's versions", gardener: `gardener: ">= 1.96"`, want: []source.Rule{source.NeverApplies, "no-effect"}},
+		{name: "a profile without versions of Gardener", want: []source.LintRule{source.NeverApplies, "no-effect"}},
+		{name: "a profile for today's versions", gardener: `gardener: ">= 1.96"`, want: []source.LintRule{source.NeverApplies, "no-effect"}},
 		{name: "a profile for both generations", gardener: `gardener: ">= 1.0"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

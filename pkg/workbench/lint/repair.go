@@ -171,7 +171,7 @@ var places = regexp.MustCompile(`:\d+(:\d+)?|line \d+|\[\d+\]`)
 // key identifies a finding without its position, which edits change.
 type key struct {
 	file string
-	rule source.Rule
+	rule source.LintRule
 	text string
 }
 

@@ -141,8 +141,8 @@ func (r *Report) Left() string {
 }
 
 // rules returns the rules of the findings in their order.
-func (r *Report) rules() []source.Rule {
-	var rules []source.Rule
+func (r *Report) rules() []source.LintRule {
+	var rules []source.LintRule
 	for _, f := range r.Findings {
 		if f.Rule != "" && !slices.Contains(rules, f.Rule) {
 			rules = append(rules, f.Rule)
@@ -184,7 +184,7 @@ func sentence(f source.Finding) string {
 	return f.Path + ": " + f.Message
 }
 
-func tag(rule source.Rule) string {
+func tag(rule source.LintRule) string {
 	if rule == "" {
 		return ""
 	}
@@ -193,16 +193,16 @@ func tag(rule source.Rule) string {
 
 // jsonFinding is one finding. Lines and columns count from 1, columns in characters, and the end is exclusive.
 type jsonFinding struct {
-	File      string      `json:"file"`
-	Line      int         `json:"line,omitempty"`
-	Column    int         `json:"column,omitempty"`
-	EndColumn int         `json:"endColumn,omitempty"`
-	Path      string      `json:"path,omitempty"`
-	Message   string      `json:"message"`
-	Rule      source.Rule `json:"rule,omitempty"`
-	Severity  string      `json:"severity"`
-	Help      string      `json:"help,omitempty"`
-	Fix       string      `json:"fix,omitempty"`
+	File      string          `json:"file"`
+	Line      int             `json:"line,omitempty"`
+	Column    int             `json:"column,omitempty"`
+	EndColumn int             `json:"endColumn,omitempty"`
+	Path      string          `json:"path,omitempty"`
+	Message   string          `json:"message"`
+	Rule      source.LintRule `json:"rule,omitempty"`
+	Severity  string          `json:"severity"`
+	Help      string          `json:"help,omitempty"`
+	Fix       string          `json:"fix,omitempty"`
 }
 
 func (r *Report) writeJSON(w io.Writer) error {
@@ -247,7 +247,7 @@ type jsonObject map[string]any
 // writeSARIF writes the report as SARIF 2.1.0 (docs.oasis-open.org/sarif/sarif/v2.1.0).
 func (r *Report) writeSARIF(w io.Writer, style Style) error {
 	rules, results := []jsonObject{}, []jsonObject{}
-	indices := map[source.Rule]int{}
+	indices := map[source.LintRule]int{}
 	for _, rule := range r.rules() {
 		if page := PageOf(rule); page != nil {
 			indices[rule] = len(rules)

@@ -28,7 +28,7 @@ var files embed.FS
 
 // Page explains a rule.
 type Page struct {
-	Rule source.Rule `json:"-"`
+	Rule source.LintRule `json:"-"`
 	// Summary describes the finding in one sentence.
 	Summary string `json:"summary"`
 	// Why describes the consequences, and the required action.
@@ -51,7 +51,7 @@ var Pages = sync.OnceValue(func() []*Page {
 	all := make([]*Page, len(names))
 	for i, name := range names {
 		data, _ := files.ReadFile(name) // the file is part of the program
-		all[i] = &Page{Rule: source.Rule(strings.TrimSuffix(path.Base(name), ".yaml"))}
+		all[i] = &Page{Rule: source.LintRule(strings.TrimSuffix(path.Base(name), ".yaml"))}
 		if err := yaml.UnmarshalStrict(data, all[i]); err != nil {
 			panic(fmt.Errorf("reading the page of the rule %s: %w", all[i].Rule, err)) // a bug, which every test finds
 		}
@@ -60,7 +60,7 @@ var Pages = sync.OnceValue(func() []*Page {
 })
 
 // PageOf returns the page of a rule, or nil.
-func PageOf(rule source.Rule) *Page {
+func PageOf(rule source.LintRule) *Page {
 	for _, page := range Pages() {
 		if page.Rule == rule {
 			return page

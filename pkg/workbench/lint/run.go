@@ -419,7 +419,7 @@ func checkTable(read func(source.Node) source.Findings) func(Options, []profile.
 }
 
 // WrongTest is an invalid table of tests.
-const WrongTest source.Rule = "wrong-test"
+const WrongTest source.LintRule = "wrong-test"
 
 // decodeInterpreterConfiguration decodes a configuration, and fails for unknown names of Gardener's optional profiles.
 func decodeInterpreterConfiguration(file source.File) (*configv1alpha1.ResourceInterpreterConfiguration, error) {

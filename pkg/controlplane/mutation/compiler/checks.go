@@ -24,7 +24,7 @@ import (
 )
 
 // warn adds a warning: the profile is valid, but probably not as its author intended.
-func (c *profileCompiler) warn(rule source.Rule, at source.Node, path, format string, arguments ...any) {
+func (c *profileCompiler) warn(rule source.LintRule, at source.Node, path, format string, arguments ...any) {
 	c.all.warnings = append(c.all.warnings, at.Finding(path, format, arguments...).Of(rule).Warn())
 }
 

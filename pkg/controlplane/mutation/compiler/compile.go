@@ -23,33 +23,33 @@ import (
 
 const (
 	// UnknownTarget means that the contract has no such target.
-	UnknownTarget source.Rule = "unknown-target"
+	UnknownTarget source.LintRule = "unknown-target"
 	// UnknownOperation means that there is no such operation.
-	UnknownOperation source.Rule = "unknown-operation"
+	UnknownOperation source.LintRule = "unknown-operation"
 	// OneOperation means that a rule has no operation, or several.
-	OneOperation source.Rule = "one-operation"
+	OneOperation source.LintRule = "one-operation"
 	// NeedlessOverride means that a rule gives a reason but writes nothing reserved.
-	NeedlessOverride source.Rule = "needless-override"
+	NeedlessOverride source.LintRule = "needless-override"
 	// SecretInName means that a name is computed from a Secret.
-	SecretInName source.Rule = "secret-in-name"
+	SecretInName source.LintRule = "secret-in-name"
 	// UnnamedContainer means that a rule edits a container without naming it.
-	UnnamedContainer source.Rule = "unnamed-container"
+	UnnamedContainer source.LintRule = "unnamed-container"
 	// NoEffect means that a rule or a target has no effect.
-	NoEffect source.Rule = "no-effect"
+	NoEffect source.LintRule = "no-effect"
 	// TooEarly means that a rule edits a container that a later rule adds.
-	TooEarly source.Rule = "too-early"
+	TooEarly source.LintRule = "too-early"
 	// Conflict means that two rules contradict each other.
-	Conflict source.Rule = "conflict"
+	Conflict source.LintRule = "conflict"
 	// UnknownFlag means that a version of the component does not have the flag.
-	UnknownFlag source.Rule = "unknown-flag"
+	UnknownFlag source.LintRule = "unknown-flag"
 	// FlagValue means that the flag does not accept the value.
-	FlagValue source.Rule = "flag-value"
+	FlagValue source.LintRule = "flag-value"
 	// UnknownGate means that a version of the component does not have the feature gate, or locks it.
-	UnknownGate source.Rule = "unknown-feature-gate"
+	UnknownGate source.LintRule = "unknown-feature-gate"
 	// UnknownPlugin means that a version of kube-apiserver does not have the admission plugin.
-	UnknownPlugin source.Rule = "unknown-admission-plugin"
+	UnknownPlugin source.LintRule = "unknown-admission-plugin"
 	// Deprecated means that Kubernetes deprecates the flag or feature gate.
-	Deprecated source.Rule = "deprecated"
+	Deprecated source.LintRule = "deprecated"
 )
 
 // stageFindings are the findings of all stages so far, and those that the documents had before.

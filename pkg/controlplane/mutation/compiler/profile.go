@@ -142,7 +142,7 @@ func targetOf(entry v1alpha1.TargetRules, at string) (*target.Target, source.Fin
 func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.Findings) {
 	o := entry.Objects
 	var findings source.Findings
-	add := func(rule source.Rule, field, format string, arguments ...any) {
+	add := func(rule source.LintRule, field, format string, arguments ...any) {
 		findings = append(findings, scope.NodeAt(entry.At, field).Finding(at+"."+field, format, arguments...).Of(rule))
 	}
 	version, err := schema.ParseGroupVersion(o.APIVersion)

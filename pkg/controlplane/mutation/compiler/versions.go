@@ -258,7 +258,7 @@ func (c *versionCheck) plugin(write *operation.Write) {
 
 // versionedName is a name that only some versions of Kubernetes know.
 type versionedName struct {
-	rule source.Rule
+	rule source.LintRule
 	name string
 	// what describes the name.
 	what string
@@ -369,12 +369,12 @@ func (c *versionCheck) narrow(holds func(kubeflags.Minor) bool) string {
 	return fmt.Sprintf("; restrict the rule to versions with when: ${ %s.kubernetes.satisfies(%q) }", c.variable, strings.Join(ranges, " || "))
 }
 
-func (c *versionCheck) refuse(rule source.Rule, write *operation.Write, format string, arguments ...any) {
+func (c *versionCheck) refuse(rule source.LintRule, write *operation.Write, format string, arguments ...any) {
 	c.findings = append(c.findings, write.At.Finding(write.Path, format, arguments...).Of(rule))
 }
 
 // misspelt reports an unknown name, with the most similar known one.
-func (c *versionCheck) misspelt(rule source.Rule, write *operation.Write, name string, known []string, format string, arguments ...any) {
+func (c *versionCheck) misspelt(rule source.LintRule, write *operation.Write, name string, known []string, format string, arguments ...any) {
 	c.refuse(rule, write, format+"%s", append(arguments, source.Suggest(name, known))...)
 	if scalar := c.document.Node.Naming(write.At, name); scalar.Node != nil {
 		last := &c.findings[len(c.findings)-1]

@@ -26,11 +26,11 @@ import (
 
 const (
 	// NotIdempotent means that a rule changes its own result when applied again.
-	NotIdempotent source.Rule = "not-idempotent"
+	NotIdempotent source.LintRule = "not-idempotent"
 	// BreaksContract means that a rule changes a sample in a way that the contract forbids.
-	BreaksContract source.Rule = "breaks-contract"
+	BreaksContract source.LintRule = "breaks-contract"
 	// SampleDenied means that a rule or kube-apiserver would deny a sample.
-	SampleDenied source.Rule = "sample-denied"
+	SampleDenied source.LintRule = "sample-denied"
 )
 
 // Run applies the rules to sample control planes, first with all conditions true and then as they are. It
@@ -243,12 +243,12 @@ func (r *dryRun) failures(s admission, all []failed) {
 	}
 }
 
-func (r *dryRun) refuse(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
+func (r *dryRun) refuse(id source.LintRule, rule *mutation.Rule, format string, arguments ...any) {
 	at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: id}
 	r.once(&r.findings, at, fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
 }
 
-func (r *dryRun) warn(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
+func (r *dryRun) warn(id source.LintRule, rule *mutation.Rule, format string, arguments ...any) {
 	at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: id}
 	r.once(&r.warnings, at.Warn(), fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
 }

@@ -30,11 +30,11 @@ import (
 
 const (
 	// WrongLookup means that a lookup is invalid.
-	WrongLookup source.Rule = "wrong-lookup"
+	WrongLookup source.LintRule = "wrong-lookup"
 	// MisreadNumber means that YAML reads a number as another one.
-	MisreadNumber source.Rule = "misread-number"
+	MisreadNumber source.LintRule = "misread-number"
 	// VariableCycle means that variables use each other in a cycle.
-	VariableCycle source.Rule = "variable-cycle"
+	VariableCycle source.LintRule = "variable-cycle"
 )
 
 // ItemName is the name of the item in expressions of a rule with forEach.

@@ -101,7 +101,7 @@ type definitionParser struct {
 	findings source.Findings
 }
 
-func (c *definitionParser) add(at source.Node, field string, rule source.Rule, format string, arguments ...any) {
+func (c *definitionParser) add(at source.Node, field string, rule source.LintRule, format string, arguments ...any) {
 	c.findings = append(c.findings, at.Finding(c.path+field, format, arguments...).Of(rule))
 }
 
