@@ -154,8 +154,8 @@ func (s *story) missing(hit map[point]int) string {
 	return ""
 }
 
-// rest returns the point of a kill after the required ones: one of the points that were not met. If all were met, a kill
-// during a request for several interfaces is missing.
+// rest returns the point of a kill after the required ones: one of the points that were not met. If all were met, a
+// kill during a request for several interfaces is missing.
 func rest(hit map[point]int, i int) point {
 	left := slices.DeleteFunc(slices.Clone(points), func(at point) bool { return hit[at] > 0 })
 	if len(left) == 0 {
