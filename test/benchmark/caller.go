@@ -72,10 +72,38 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 		perOp: took / time.Duration(count), cpu: (after.CPU - before.CPU) / time.Duration(count),
 		allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.Bytes-before.Bytes) / n,
 	}
-	count, took, err = r.repeat(ctx, s, callers, window, func(time.Duration) {})
+	if count, took, err = r.repeat(ctx, s, callers, window, func(time.Duration) {}); err != nil {
+		return err
+	}
 	one.rate = float64(count) / took.Seconds()
+	one.ratio, err = r.compare(ctx, s, window)
 	r.rounds = append(r.rounds, one)
 	return err
+}
+
+// compare calls the floor and the row in turn until the window is over, with one caller, and returns the time of the
+// row divided by that of the floor: both have the same share of the machine, whatever else it does.
+func (r *row) compare(ctx context.Context, s server, window time.Duration) (float64, error) {
+	const turn = 16 // calls of the same row
+	if r.floor == nil {
+		return 1, nil
+	}
+	var (
+		buffer []byte
+		took   [2]time.Duration
+	)
+	for begun := time.Now(); time.Since(begun) < window; {
+		for i, called := range []*row{r.floor, r} {
+			for range turn {
+				body, started := called.next(&buffer), time.Now()
+				if _, err := s.call(ctx, called.path, body); err != nil {
+					return 0, fmt.Errorf("measuring %s: %w", called.name, err)
+				}
+				took[i] += time.Since(started)
+			}
+		}
+	}
+	return float64(took[1]) / float64(took[0]), nil
 }
 
 // repeat calls from several goroutines until the window is over, and passes the duration of each call to took. It

@@ -6,7 +6,7 @@
 // handlers with less and less code, down to the transport alone. docs/benchmarks.md explains the rows and has a table.
 // The server is a separate process, so that its CPU time and allocations are counted without those of the caller. It
 // uses TLS 1.3 and HTTP/1.1 with persistent connections, as kube-apiserver does for webhooks. Each round measures every
-// row, and a row is compared with its floor in the same round. The command prints the medians over the rounds. Times do
+// row, and calls it and its floor in turn to compare them. The command prints the medians over the rounds. Times do
 // not decide whether it succeeds. Start reading at main; rows.go lists the rows, and floor.go, library.go and graft.go
 // have the handlers.
 package main

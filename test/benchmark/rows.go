@@ -47,6 +47,7 @@ type round struct {
 	perOp, cpu    time.Duration
 	allocs, bytes float64
 	rate          float64 // requests per second with eight callers
+	ratio         float64 // of the times of the row and of its floor, which are called in turn
 }
 
 // prepare creates the rows and sends each once: it checks the response, and whether it has a patch. A floor is measured

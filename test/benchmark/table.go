@@ -37,7 +37,7 @@ func report(out io.Writer, rows []*row) error {
 			figure.Micros(typical(r, func(s round) time.Duration { return s.cpu })),
 			figure.MedianOf(r.rounds, func(s round) float64 { return s.allocs }),
 			figure.MedianOf(r.rounds, func(s round) float64 { return s.bytes })/1000,
-			-typical(r, func(s round) float64 { return -s.rate }), r.ratio(time1), r.ratio(cpu1))
+			-typical(r, func(s round) float64 { return -s.rate }), r.ratio(timeRatio), r.ratio(cpuRatio))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -48,7 +48,7 @@ func report(out io.Writer, rows []*row) error {
 	fmt.Fprintln(out)
 	for _, r := range rows {
 		if name, ok := strings.CutPrefix(r.name, "Graft"); ok {
-			fmt.Fprintf(out, "graft%s: %.2f x F1\n", name, r.ratio(time1))
+			fmt.Fprintf(out, "graft%s: %.2f x F1\n", name, r.ratio(timeRatio))
 		}
 	}
 	return nil
@@ -83,21 +83,17 @@ func percentile(all []time.Duration, percent float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(float64(len(sorted))*percent/100))]
 }
 
-func time1(s round) float64 { return float64(s.perOp) }
-func cpu1(s round) float64  { return float64(s.cpu) }
+func timeRatio(s, _ round) float64    { return s.ratio }
+func cpuRatio(s, floor round) float64 { return float64(s.cpu) / float64(floor.cpu) }
 
-// ratio returns the median over the rounds of the row's value divided by its floor's value in the same round, or the
-// best round of the row divided by the best round of the floor.
-func (r *row) ratio(of func(round) float64) float64 {
+// ratio returns the median over the rounds of a row's ratio to its floor in the same round.
+func (r *row) ratio(of func(s, floor round) float64) float64 {
 	if r.floor == nil {
 		return 1
 	}
-	if r.least {
-		return typical(r, of) / typical(r.floor, of)
-	}
 	ratios := make([]float64, len(r.rounds))
 	for i := range r.rounds {
-		ratios[i] = of(r.rounds[i]) / of(r.floor.rounds[i])
+		ratios[i] = of(r.rounds[i], r.floor.rounds[i])
 	}
 	return figure.Median(ratios)
 }
