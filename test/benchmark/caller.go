@@ -81,8 +81,8 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 	return err
 }
 
-// compare calls the floor and the row in turn until the window is over, with one caller, and returns the time of the
-// row divided by that of the floor: both have the same share of the machine, whatever else it does.
+// compare calls the floor and the row in turn until the window is over, with one caller. It returns the time of the row
+// divided by that of the floor. Other load on the machine affects both equally.
 func (r *row) compare(ctx context.Context, s server, window time.Duration) (float64, error) {
 	const turn = 16 // calls of the same row
 	if r.floor == nil {

@@ -29,7 +29,6 @@ type options struct {
 	rounds int
 	window time.Duration
 	rows   string
-	least  bool
 	folder string
 }
 
@@ -40,8 +39,6 @@ func main() {
 	flag.DurationVar(&o.window, "window", 250*time.Millisecond,
 		"how long a row is measured in a round with one caller, and again with eight")
 	flag.StringVar(&o.rows, "rows", ".", "regular expression of the rows to measure; the floors are always measured")
-	flag.BoolVar(&o.least, "least", false,
-		"report the best round of each row instead of the median, for a machine that others use; with many short rounds")
 	flag.StringVar(&o.folder, "testdata", filepath.Join("test", "benchmark", "testdata"),
 		"folder with the objects and profiles")
 	flag.Parse()
@@ -79,9 +76,6 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", i+1, o.rounds)
-	}
-	for _, r := range rows {
-		r.least = o.least
 	}
 	return report(os.Stdout, rows)
 }

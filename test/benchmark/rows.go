@@ -39,7 +39,6 @@ type row struct {
 	rounds []round
 	// latencies are the durations of all calls with one caller.
 	latencies []time.Duration
-	least     bool // reports the best round
 }
 
 // round has the measurements of one round.

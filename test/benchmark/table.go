@@ -33,11 +33,11 @@ func report(out io.Writer, rows []*row) error {
 	fmt.Fprintln(table, "\npath\tµs/op\tserver CPU µs/op\tallocs/op\tkB/op\treq/s, 8 callers\t× F1\tCPU × F1\t")
 	for _, r := range rows {
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\t%.2f\t%.2f\t\n", r.name,
-			figure.Micros(typical(r, func(s round) time.Duration { return s.perOp })),
-			figure.Micros(typical(r, func(s round) time.Duration { return s.cpu })),
+			figure.Micros(figure.MedianOf(r.rounds, func(s round) time.Duration { return s.perOp })),
+			figure.Micros(figure.MedianOf(r.rounds, func(s round) time.Duration { return s.cpu })),
 			figure.MedianOf(r.rounds, func(s round) float64 { return s.allocs }),
 			figure.MedianOf(r.rounds, func(s round) float64 { return s.bytes })/1000,
-			-typical(r, func(s round) float64 { return -s.rate }), r.ratio(timeRatio), r.ratio(cpuRatio))
+			figure.MedianOf(r.rounds, func(s round) float64 { return s.rate }), r.ratio(timeRatio), r.ratio(cpuRatio))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -96,16 +96,4 @@ func (r *row) ratio(of func(s, floor round) float64) float64 {
 		ratios[i] = of(r.rounds[i], r.floor.rounds[i])
 	}
 	return figure.Median(ratios)
-}
-
-// typical returns the median, or the minimum if it is requested.
-func typical[T cmp.Ordered](r *row, of func(round) T) T {
-	if !r.least {
-		return figure.MedianOf(r.rounds, of)
-	}
-	least := of(r.rounds[0])
-	for _, s := range r.rounds {
-		least = min(least, of(s))
-	}
-	return least
 }
