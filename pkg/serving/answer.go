@@ -35,7 +35,8 @@ type kept struct {
 // parts are buffers of responses.
 var parts = sync.Pool{New: func() any { return new([]byte) }}
 
-// keepNext makes the connection keep what it is given next. net/http gives it the rest of the response after that.
+// keepNext makes the connection keep the next write until the one after it. It must be called only if net/http will
+// write the rest of a response then.
 func (c *connection) keepNext(next bool) {
 	c.kept.mutex.Lock()
 	defer c.kept.mutex.Unlock()
@@ -57,8 +58,10 @@ func (c *connection) Write(part []byte) (int, error) {
 	}
 	whole := append(*k.part, part...)
 	_, err := c.Conn.Write(whole)
-	*k.part = whole
-	parts.Put(k.part)
+	if cap(whole) <= pooledBody {
+		*k.part = whole
+		parts.Put(k.part)
+	}
 	if k.part = nil; err != nil {
 		return 0, err
 	}

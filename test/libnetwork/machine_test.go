@@ -220,7 +220,7 @@ func (m *machine) reboot() {
 		if strings.Contains(" "+m.initial+" ", " "+name+" ") {
 			continue
 		}
-		// The kernel removes the peers of links in removed namespaces meanwhile.
+		// The kernel may remove the link at any time, if the namespace of its peer was removed.
 		if link, err := netlink.LinkByName(name); err == nil {
 			Expect(netlink.LinkDel(link)).To(Or(Succeed(), MatchError(syscall.ENODEV)))
 		}

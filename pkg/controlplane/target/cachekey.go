@@ -6,7 +6,7 @@ package target
 
 import "hash/maphash"
 
-// cacheSeeds are different in every process. Without them, nobody can find contents with the same key.
+// cacheSeeds are random and secret, so that nobody can construct two contents with the same key.
 var cacheSeeds = [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // CacheKey returns the key of contents in a cache in memory: two hashes of them and of their lengths, which take a
