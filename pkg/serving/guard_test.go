@@ -133,6 +133,23 @@ func partial(announced int, body string) string {
 	return fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", announced, body)
 }
 
+// TestWorkLongerThanBodyTimeout checks that the limit for the arrival of a body does not limit the work after it.
+func TestWorkLongerThanBodyTimeout(t *testing.T) {
+	const arrival = 200 * time.Millisecond
+	f := serveGuarded(t, Limits{BodyTimeout: arrival}, func(ctx context.Context, w http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(2 * arrival):
+		}
+		fmt.Fprint(w, ctx.Err())
+	})
+	for range 2 { // the second request uses the same connection
+		if got := f.post(strings.NewReader("abc")); got != "200 <nil>" {
+			t.Errorf("the response is %q, want %q", got, "200 <nil>")
+		}
+	}
+}
+
 // TestBytesThatHandlersRead checks the bytes that handlers read of complete, oversized, interrupted and chunked bodies.
 func TestBytesThatHandlersRead(t *testing.T) {
 	f := serveGuarded(t, Limits{}, echoLength)

@@ -5,8 +5,10 @@
 package serving
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -22,4 +24,79 @@ func Timeout(r *http.Request) time.Duration {
 		return 0
 	}
 	return max(0, said)
+}
+
+// WithDeadline works like context.WithDeadline, but starts a timer only when Done is called. Most requests wait for
+// nothing, and each timer may wake an idle thread. context.Cause does not know the deadline before Done is called.
+func WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
+	if earlier, ok := parent.Deadline(); ok && earlier.Before(deadline) {
+		deadline = earlier
+	}
+	c := &deadlineContext{Context: parent, deadline: deadline}
+	return c, c.cancel
+}
+
+// deadlineContext is the result of WithDeadline. Its embedded context is the parent.
+type deadlineContext struct {
+	context.Context
+
+	deadline time.Time
+
+	// mutex guards the fields below.
+	mutex    sync.Mutex
+	canceled bool
+	// timed has a timer. It is nil until Done is called.
+	timed context.Context
+	end   context.CancelFunc
+}
+
+// Deadline implements context.Context.
+func (c *deadlineContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// Done implements context.Context.
+func (c *deadlineContext) Done() <-chan struct{} {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.timed == nil {
+		c.timed, c.end = context.WithDeadline(c.Context, c.deadline)
+		if c.canceled {
+			c.end()
+		}
+	}
+	return c.timed.Done()
+}
+
+// Err implements context.Context.
+func (c *deadlineContext) Err() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch {
+	case c.timed != nil:
+		return c.timed.Err()
+	case c.canceled:
+		return context.Canceled
+	case !time.Now().Before(c.deadline):
+		return context.DeadlineExceeded
+	default:
+		return c.Context.Err()
+	}
+}
+
+// Value implements context.Context. Children of the context find the one with the timer, so that they need no goroutine.
+func (c *deadlineContext) Value(key any) any {
+	c.mutex.Lock()
+	parent := c.Context
+	if c.timed != nil {
+		parent = c.timed
+	}
+	c.mutex.Unlock()
+	return parent.Value(key)
+}
+
+func (c *deadlineContext) cancel() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.canceled = true; c.timed != nil {
+		c.end()
+	}
 }

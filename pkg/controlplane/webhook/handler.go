@@ -83,9 +83,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.Engine.Serves(x.route) {
 		x.served, x.provider = true, x.route.label()
 	}
-	ctx, end := context.WithDeadline(r.Context(), x.started.Add(timeout(r, h.Timeout)))
+	ctx, end := serving.WithDeadline(r.Context(), x.started.Add(timeout(r, h.Timeout)))
 	defer end()
-	refused := h.read(ctx, w, r, x)
+	refused := h.read(w, r, x)
 	if refused == nil {
 		x.review, refused = parseReview(x.body, x.route)
 	}
@@ -107,8 +107,8 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
-// read reads the body. It returns a rejection if it cannot.
-func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) *rejection {
+// read reads the body, which serving.Guard has received in time. It returns a rejection if it cannot.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, x *exchange) *rejection {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return refuse(ReviewMethod, http.StatusMethodNotAllowed, "send an %s with POST", reviewKind)
@@ -118,14 +118,6 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	if r.ContentLength > h.MaxReviewBytes {
 		return h.tooLarge()
-	}
-	// A sender that stops halfway must not block the connection. Connections without deadlines have other
-	// limits.
-	if deadline, ok := ctx.Deadline(); ok {
-		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(deadline)
-		// Reset the deadline, because net/http would treat a longer admission as a disconnected client.
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	}
 	var err error
 	switch x.body, err = serving.ReadAll(r, h.MaxReviewBytes); {
