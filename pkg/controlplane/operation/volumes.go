@@ -157,7 +157,7 @@ func setVolume(o *target.Object, name string, raw []byte) error {
 			}
 		}
 	}
-	return at.merge(root, raw)
+	return at.mergeNode(root, wanted.Root())
 }
 
 func setMount(o *target.Object, container, volume string, raw []byte) error {
