@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -26,6 +27,33 @@ var seeds = []string{
 	`[0123]`, `{"a" 1}`, `[1,]`, `{"a":1,}`, "\"\x01\"", `"\u12g4"`, `nul`, `tru`, `-`, `1.`, `1e`, `"abcdefg`, `"abcdefgh\`,
 }
 
+// compareDeferred checks that ParseDeferring accepts the same texts as Parse, and reads the same values.
+func compareDeferred(t *testing.T, old []byte) {
+	t.Helper()
+	review := []byte(`{"request":{"oldObject":` + string(old) + `,"uid":"x"}}`)
+	d, err := Parse(review)
+	deferring, deferringErr := ParseDeferring(review, "oldObject")
+	if diff := cmp.Diff(fmt.Sprint(err), fmt.Sprint(deferringErr)); diff != "" {
+		t.Fatalf("error differs (-Parse +ParseDeferring):\n%s", diff)
+	}
+	if err != nil {
+		return
+	}
+	defer deferring.Release()
+	find := func(d *Document) *Node { return d.Original().Find("request", "oldObject") }
+	for name, got := range map[string]*Node{"document": find(deferring).Document().Original(), "node": find(deferring)} {
+		if !bytes.Equal(got.Raw(), find(d).Raw()) {
+			t.Errorf("%s: the text is %s, want %s", name, got.Raw(), find(d).Raw())
+		}
+		if diff := cmp.Diff(numbers(find(d)), numbers(got)); diff != "" {
+			t.Errorf("%s: value differs (-Parse +ParseDeferring):\n%s", name, diff)
+		}
+	}
+	if uid := deferring.Original().Find("request", "uid"); !uid.Is("x") {
+		t.Errorf("the member behind the deferred one is %s", uid.Raw())
+	}
+}
+
 // FuzzParse checks that Parse accepts the same texts as json.Valid, that nothing changes without edits, and that values
 // are decoded alike.
 func FuzzParse(f *testing.F) {
@@ -33,6 +61,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		compareDeferred(t, raw)
 		d, err := Parse(raw)
 		if errors.Is(err, ErrTooDeep) {
 			return

@@ -285,6 +285,9 @@ func (n *Node) open() {
 		return
 	}
 	n.opened = true
+	if n.text.entries[n.at].deferred {
+		n.text, n.at = reparse(n.text.bytesAt(n.at)), 0
+	}
 	count := n.text.count(n.at)
 	if count == 0 {
 		return
@@ -349,13 +352,20 @@ type Document struct {
 
 // Parse checks raw with one pass and indexes it. The document keeps raw, which must not change as long as the
 // document is used. The error is ErrSyntax, ErrTooDeep or ErrTooLarge with the offset in bytes.
-func Parse(raw []byte) (*Document, error) {
+func Parse(raw []byte) (*Document, error) { return ParseDeferring(raw, "") }
+
+// ParseDeferring works like Parse, but it only checks the objects with this key in objects that are members of the
+// document. They are indexed when their members are first read, and must not be edited or compared.
+func ParseDeferring(raw []byte, key string) (*Document, error) {
 	if len(raw) > math.MaxUint32 {
 		return nil, ErrTooLarge
 	}
 	arena := takeArena(len(raw))
 	t := &indexedText{raw: raw, entries: arena.entries}
-	err := t.scan(0)
+	if key != "" {
+		key = `"` + key + `"`
+	}
+	err := t.scan(0, key)
 	d := new(Document)
 	d.init(t, 0, arena)
 	d.whole = true

@@ -24,6 +24,7 @@ type indexEntry struct {
 	next       uint32
 	kind       Kind
 	plain      bool // a string of ASCII characters without escapes
+	deferred   bool // an object without entries for its members, until its node is opened
 }
 
 // indexedText is JSON with its index. A text grows at its end only, so that entries and bytes handed out stay valid.
@@ -126,7 +127,7 @@ func (t *indexedText) add(raw []byte) (uint32, error) {
 	}
 	from, at := len(t.raw), len(t.entries)
 	t.raw = append(t.raw, raw...)
-	if err := t.scan(from); err != nil {
+	if err := t.scan(from, ""); err != nil {
 		t.raw, t.entries = t.raw[:from], t.entries[:at]
 		return 0, err
 	}
@@ -141,14 +142,16 @@ const MaxDepth = 1000
 type scanner struct {
 	raw       []byte
 	entries   []indexEntry
-	unbounded bool // no limit of depth
+	unbounded bool   // no limit of depth
+	deferred  string // see ParseDeferring; with quotes, or empty
+	unindexed bool   // inside of a deferred object
 	fault     error
 	where     int
 }
 
 // scan indexes the single value from an offset to the end of the text. Like encoding/json, it accepts invalid UTF-8.
-func (t *indexedText) scan(from int) error {
-	s := scanner{raw: t.raw, entries: t.entries}
+func (t *indexedText) scan(from int, deferred string) error {
+	s := scanner{raw: t.raw, entries: t.entries, deferred: deferred}
 	end := s.value(s.space(from), 0)
 	if end >= 0 {
 		if end = s.space(end); end < len(s.raw) {
@@ -188,6 +191,9 @@ func (s *scanner) value(i, depth int) int {
 	case '"':
 		return s.text(i)
 	case '{':
+		if depth == 2 && s.deferred != "" && bytes.HasSuffix(bytes.TrimRight(s.raw[:i], ": \t\r\n"), []byte(s.deferred)) {
+			return s.deferredObject(i, depth+1)
+		}
 		return s.object(i, depth+1)
 	case '[':
 		return s.array(i, depth+1)
@@ -204,6 +210,9 @@ func (s *scanner) value(i, depth int) int {
 
 // scalar appends the entry of a value that holds no other.
 func (s *scanner) scalar(start, end int, kind Kind, plain bool) int {
+	if s.unindexed {
+		return end
+	}
 	s.entries = append(s.entries, indexEntry{
 		start: uint32(start), end: uint32(end), next: uint32(len(s.entries) + 1), kind: kind, plain: plain,
 	})
@@ -216,11 +225,17 @@ func (s *scanner) open(i, depth int, kind Kind) int {
 		s.where, s.fault = i, ErrTooDeep
 		return -1
 	}
+	if s.unindexed {
+		return 0
+	}
 	s.entries = append(s.entries, indexEntry{start: uint32(i), kind: kind})
 	return len(s.entries) - 1
 }
 
 func (s *scanner) close(at, i int) int {
+	if s.unindexed {
+		return i + 1
+	}
 	s.entries[at].end, s.entries[at].next = uint32(i+1), uint32(len(s.entries))
 	return i + 1
 }
@@ -257,6 +272,19 @@ func (s *scanner) object(i, depth int) int {
 			return s.fail(i)
 		}
 	}
+}
+
+// deferredObject checks an object and appends an entry for it alone.
+func (s *scanner) deferredObject(i, depth int) int {
+	at := s.open(i, depth, Object)
+	s.unindexed = true
+	end := s.object(i, depth)
+	s.unindexed = false
+	if end < 0 {
+		return -1
+	}
+	s.entries[at].deferred = true
+	return s.close(at, end-1)
 }
 
 func (s *scanner) array(i, depth int) int {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -56,7 +57,8 @@ type Recorder struct {
 func NewRecorder(o *target.Object, key string, lasts bool) (Recorder, bool) {
 	there := ""
 	here, _ := o.Document.Original().Find("metadata", "annotations", key).Text()
-	if here == "" {
+	// Most old objects have no record, and need not be indexed. JSON may escape the slash in the key, but no letters.
+	if here == "" && bytes.Contains(o.Old.Bytes(), []byte(path.Base(key)+`"`)) {
 		there, _ = o.Old.Original().Find("metadata", "annotations", key).Text()
 	}
 	known := readRecord(here, there)
