@@ -50,7 +50,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	d := &Docker{config: p.Config.Docker, log: p.Log.WithName("docker")}
 	d.metrics = newDockerMetrics(p.Registry)
 	var err error
-	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration}); err != nil {
+	if d.kernel, err = link.Open(d.config.KernelTimeout.Duration); err != nil {
 		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
 	}
 	if err := d.kernel.Own(); err != nil {
@@ -158,7 +158,7 @@ func (o *Installation) checkLinks(ctx context.Context, p *policy.Policy) error {
 	if !o.Config.AnswersDocker() {
 		return nil
 	}
-	kernel, err := link.Open(link.Options{Timeout: o.Config.Docker.KernelTimeout.Duration})
+	kernel, err := link.Open(o.Config.Docker.KernelTimeout.Duration)
 	if err != nil {
 		return fmt.Errorf("opening the kernel for Docker: %w", err)
 	}

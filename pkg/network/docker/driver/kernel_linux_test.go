@@ -43,7 +43,7 @@ func (h *host) boot() {
 	h.t.Helper()
 	h.Machine = namespace.NewMachine(h.t)
 	h.Do(h.t, func() (err error) {
-		if h.kernel, err = link.Open(link.Options{Timeout: 30 * time.Second}); err != nil {
+		if h.kernel, err = link.Open(30 * time.Second); err != nil {
 			return err
 		}
 		h.look, err = netlink.NewHandle(unix.NETLINK_ROUTE)

@@ -306,5 +306,5 @@ func TestKernelSegmentsAtATime(t *testing.T) {
 
 // isGone reports that a network went away while an endpoint came to it.
 func isGone(err error) bool {
-	return errors.Is(err, ErrNoSegment) || errors.Is(err, network.ErrUnavailable) || errors.Is(err, unix.EINVAL)
+	return errors.Is(err, ErrNoSegment) || errors.Is(err, network.ErrUnavailable) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL)
 }

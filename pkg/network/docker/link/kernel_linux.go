@@ -5,7 +5,6 @@
 package link
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +34,7 @@ const buckets = 1 << 12
 
 // Kernel manages links in the network namespace where it was opened. It is safe for concurrent use.
 type Kernel struct {
-	options   Options
+	timeout   time.Duration
 	namespace netns.NsHandle
 	slots     *semaphore.Weighted
 	// keys are locked by operations on the same network or endpoint.
@@ -44,14 +43,14 @@ type Kernel struct {
 	parents sync.Mutex
 }
 
-// Open returns a Kernel for the network namespace of the calling thread. It fails if the namespace cannot be opened.
-func Open(o Options) (*Kernel, error) {
-	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+// Open returns a Kernel for the network namespace of the calling thread. timeout limits one operation, independent of the
+// caller's deadline. It fails if the namespace cannot be opened.
+func Open(timeout time.Duration) (*Kernel, error) {
 	namespace, err := netns.Get()
 	if err != nil {
 		return nil, fmt.Errorf("opening the network namespace: %w", err)
 	}
-	return &Kernel{options: o, namespace: namespace, slots: semaphore.NewWeighted(concurrency),
+	return &Kernel{timeout: timeout, namespace: namespace, slots: semaphore.NewWeighted(concurrency),
 		keys: keymutex.NewHashed(buckets)}, nil
 }
 
@@ -59,7 +58,7 @@ func Open(o Options) (*Kernel, error) {
 // the namespace open, if one is still blocked in the kernel: it would otherwise continue with a descriptor that may
 // mean another file.
 func (k *Kernel) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), k.options.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
 	defer cancel()
 	if err := k.slots.Acquire(ctx, concurrency); err != nil {
 		return fmt.Errorf("waiting for calls that the kernel does not answer: %w", err)
@@ -84,12 +83,12 @@ func (k *Kernel) Own() error {
 // although f may still be blocked in the kernel: then f keeps the key until it returns. Waiting for a slot has a
 // timeout of its own, so that many concurrent operations succeed.
 func (k *Kernel) do(ctx context.Context, key string, f func(session) error) error {
-	waiting, stop := context.WithTimeout(ctx, k.options.Timeout)
+	waiting, stop := context.WithTimeout(ctx, k.timeout)
 	defer stop()
 	if err := k.slots.Acquire(waiting, 1); err != nil {
 		return fmt.Errorf("waiting for calls that the kernel does not answer: %w: %w", network.ErrUnavailable, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
@@ -132,7 +131,7 @@ func (k *Kernel) inNamespace(f func(session) error) (err error) {
 			err = fmt.Errorf("%w: reading an answer of the kernel: %v", network.ErrUnavailable, p)
 		}
 	}()
-	if err := handle.SetSocketTimeout(k.options.Timeout); err != nil {
+	if err := handle.SetSocketTimeout(k.timeout); err != nil {
 		return fmt.Errorf("setting the timeout of a netlink socket: %w", err)
 	}
 	return f(session{handle})
@@ -279,6 +278,24 @@ func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool
 		}
 	}
 	return nil
+}
+
+// wrapError adds what was tried to an error of the kernel. If the process or the kernel lacks something, it also adds
+// ErrImpossible and a hint. kind is the kind of the created or changed link, or "".
+func wrapError(what, kind string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%s: %w: this process needs CAP_NET_ADMIN in its network namespace: %w", what, ErrImpossible, err)
+	case errors.Is(err, unix.EOPNOTSUPP) && kind != "":
+		module := kind
+		if kind == string(VLAN) {
+			module = "8021q"
+		}
+		return fmt.Errorf("%s: %w: this kernel has no %s: modprobe %s: %w", what, ErrImpossible, kind, module, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // addressesNone disables automatic IPv6 addresses (IN6_ADDR_GEN_MODE_NONE).

@@ -78,7 +78,7 @@ func TestKernelAllHang(t *testing.T) {
 
 // TestKernelCloseWhileCallHangs checks that Close does not release a namespace with a running call.
 func TestKernelCloseWhileCallHangs(t *testing.T) {
-	k, err := Open(Options{Timeout: 20 * time.Millisecond})
+	k, err := Open(20 * time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,7 @@ func TestKernelProbe(t *testing.T) {
 		if kind != Ipvlan && kind != VLAN && err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		need := modules[string(kind)]
-		if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("this kernel has no %s (%s): modprobe %s", kind, need.option, need.module)) {
+		if err != nil && !strings.Contains(err.Error(), fmt.Sprintf("this kernel has no %s: modprobe ", kind)) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -133,7 +132,7 @@ const powerless = "GRAFT_TEST_POWERLESS"
 // Without the capability, each operation fails with an error that names it.
 func TestKernelWithoutCapability(t *testing.T) {
 	if os.Getenv(powerless) != "" {
-		k, err := Open(Options{})
+		k, err := Open(5 * time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,8 +162,7 @@ func TestKernelWithoutCapability(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	for errno, want := range map[unix.Errno]error{
-		unix.EPERM: ErrImpossible, unix.EAGAIN: network.ErrUnavailable, unix.ENOBUFS: network.ErrUnavailable, unix.ENODEV: network.ErrUnavailable,
-		unix.EIO: unix.EIO, unix.EADDRINUSE: network.ErrTaken, unix.EXFULL: network.ErrExhausted, unix.EINVAL: unix.EINVAL,
+		unix.EPERM: ErrImpossible, unix.EIO: unix.EIO, unix.EOPNOTSUPP: unix.EOPNOTSUPP,
 	} {
 		holds(t, wrapError("doing", "", fmt.Errorf("the kernel: %w", errno)), want, "doing: ")
 		holds(t, wrapError("doing", "", errno), errno, "")
@@ -172,8 +170,8 @@ func TestExplain(t *testing.T) {
 	if err := wrapError("doing", "", nil); err != nil {
 		t.Error(err)
 	}
-	holds(t, wrapError("making", "macvlan", unix.EINVAL), network.ErrTaken, "links of another kind or mode")
 	for _, errno := range []error{unix.EOPNOTSUPP, fmt.Errorf("%w: Unknown device type", unix.EOPNOTSUPP)} {
-		holds(t, wrapError("making", "vxlan", errno), ErrImpossible, "this kernel has no vxlan (CONFIG_VXLAN): modprobe vxlan")
+		holds(t, wrapError("making", "vxlan", errno), ErrImpossible, "this kernel has no vxlan: modprobe vxlan")
+		holds(t, wrapError("making", "vlan", errno), ErrImpossible, "this kernel has no vlan: modprobe 8021q")
 	}
 }

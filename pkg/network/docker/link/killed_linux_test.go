@@ -104,7 +104,7 @@ func restlessly(t *testing.T, text string, port Port) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatal(err)
 	}
-	k, err := Open(Options{})
+	k, err := Open(5 * time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

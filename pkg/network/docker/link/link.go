@@ -8,9 +8,13 @@
 package link
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"net/netip"
-	"time"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -22,12 +26,6 @@ var ErrImpossible = errors.New("not possible")
 // ErrNoSegment means that the links of a port's network are missing, for instance after a restart of the
 // machine. Call EnsureSegment first.
 var ErrNoSegment = errors.New("the network has no links on this machine")
-
-// Options configure Open.
-type Options struct {
-	// Timeout limits one operation, independent of the caller's deadline. The default is 5 seconds.
-	Timeout time.Duration
-}
 
 // Marked is a link of this namespace with our mark.
 type Marked struct {
@@ -96,4 +94,165 @@ type Port struct {
 	MAC network.HardwareAddr `json:"mac,omitempty"`
 	// VLAN is the endpoint's VLAN if the kind is vlan and the network has none.
 	VLAN uint16 `json:"vlan,omitempty"`
+}
+
+// The limits of the settings in a Spec.
+const (
+	// MaxVLAN is the largest VLAN of IEEE 802.1Q, which reserves 4095. MaxVNI has 24 bits (RFC 7348, 5).
+	MaxVLAN = 4094
+	MaxVNI  = 1<<24 - 1
+	// MinMTU is the minimum of IPv4 (RFC 791), MaxMTU the maximum packet size.
+	MinMTU = 68
+	MaxMTU = 65535
+	// minMTU6 is the minimum of IPv6 (RFC 8200, 5). Linux disables IPv6 below it.
+	minMTU6 = 1280
+)
+
+// Passthru is the mode of macvlan in which one endpoint has the parent and its MAC address.
+const Passthru = "passthru"
+
+// Modes returns the modes of a kind, the default first, or nil if it has none.
+func Modes(kind Kind) []string {
+	switch kind {
+	case Macvlan:
+		return []string{"bridge", "private", "vepa", Passthru}
+	case Ipvlan:
+		return []string{"l2", "l3", "l3s"}
+	default:
+		return nil
+	}
+}
+
+// Problems returns the errors in a Spec by the names of the fields. It does not access the kernel.
+func (s Spec) Problems() map[string]error {
+	problems := map[string]error{}
+	add := func(field, format string, values ...any) {
+		if problems[field] == nil {
+			problems[field] = fmt.Errorf(format, values...)
+		}
+	}
+	if !slices.Contains(Kinds(), s.Kind) {
+		add("kind", "unknown kind %q: must be one of %s", s.Kind, list(Kinds()))
+	}
+	if s.Parent != "" {
+		if err := NameProblem(s.Parent); err != nil {
+			problems["parent"] = err
+		}
+	} else if s.Kind == Macvlan || s.Kind == Ipvlan || s.Kind == VLAN {
+		add("parent", "%s needs a parent, the interface of the machine that leads outside", s.Kind)
+	}
+	switch modes := Modes(s.Kind); {
+	case s.Mode == "" || slices.Contains(modes, s.Mode):
+	case len(modes) == 0:
+		add("mode", "links of kind %s have no modes", s.Kind)
+	default:
+		add("mode", "%q is not a mode of %s; the modes are %s", s.Mode, s.Kind, list(modes))
+	}
+	switch {
+	case s.VLAN > MaxVLAN:
+		add("vlan", "%d is not a VLAN: 1 to %d", s.VLAN, MaxVLAN)
+	case s.VLAN != 0 && s.Parent == "":
+		add("vlan", "a VLAN needs a parent that carries it")
+	}
+	if s.MTU != 0 && (s.MTU < MinMTU || s.MTU > MaxMTU) {
+		add("mtu", "the MTU %d must be %d to %d bytes", s.MTU, MinMTU, MaxMTU)
+	}
+	s.tunnelProblems(add)
+	return problems
+}
+
+// tunnelProblems adds the errors in the settings of a vxlan.
+func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
+	for _, setting := range []struct {
+		field, name string
+		isSet       bool
+	}{
+		{"vni", "a number", s.VNI != 0}, {"port", "a port", s.Port != 0}, {"local", "a local address", s.Local.IsValid()},
+		{"peers", "peers", len(s.Peers) > 0},
+	} {
+		if setting.isSet && s.Kind != VXLAN {
+			add(setting.field, "only a vxlan has %s", setting.name)
+		}
+	}
+	switch {
+	case s.Kind == VXLAN && s.VNI == 0:
+		add("vni", "a vxlan needs a VNI, 1 to %d", MaxVNI)
+	case s.VNI > MaxVNI:
+		add("vni", "the VNI %d must be 1 to %d", s.VNI, MaxVNI)
+	}
+	if s.Local.IsValid() && !isMachine(s.Local) {
+		add("local", "%s is not the address of one machine", s.Local)
+	}
+	for _, peer := range s.Peers {
+		family := s.Peers[0]
+		if s.Local.IsValid() {
+			family = s.Local
+		}
+		if !isMachine(peer) {
+			add("peers", "%s is not the address of one machine", peer)
+		} else if peer.Unmap().Is4() != family.Unmap().Is4() {
+			add("peers", "%s and %s are of different families: all ends of a tunnel must have the same family", family, peer)
+		}
+	}
+}
+
+// isMachine reports whether an address can be the end of a tunnel.
+func isMachine(a netip.Addr) bool {
+	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback() && a.Zone() == ""
+}
+
+// Problems returns the errors of the Spec, and those of the gateways under "gateways". A network with gateways has a
+// bridge.
+func (s Segment) Problems() map[string]error {
+	problems := s.Spec.Problems()
+	for i, gateway := range s.Gateways {
+		address := gateway.Addr()
+		switch {
+		case !gateway.IsValid() || address.IsUnspecified() || address.IsMulticast():
+			problems["gateways"] = fmt.Errorf("%s is not a gateway", gateway)
+		case address.Is6() && s.MTU != 0 && s.MTU < minMTU6:
+			problems["gateways"] = fmt.Errorf("%s is an IPv6 gateway, which needs an MTU of at least %d bytes", gateway, minMTU6)
+		}
+		if other := slices.IndexFunc(s.Gateways[:i], gateway.Overlaps); other >= 0 {
+			problems["gateways"] = fmt.Errorf("the subnets of %s and %s overlap", s.Gateways[other], gateway)
+		}
+	}
+	return problems
+}
+
+// Bridged reports whether the network has a bridge on this machine.
+func (s Spec) Bridged() bool { return s.Kind == Bridge || s.Kind == VXLAN }
+
+// hasSubinterface reports whether the links are on a VLAN of the parent, which is created if it is missing.
+func (s Spec) hasSubinterface() bool { return s.VLAN != 0 && s.Kind != VLAN }
+
+// NameProblem returns the reason why Linux rejects the name of an interface, or nil.
+func NameProblem(name string) error {
+	switch {
+	case name == "" || len(name) > nameLength:
+		return fmt.Errorf("%q is not an interface name: 1 to %d bytes", name, nameLength)
+	case name == "." || name == "..":
+		return fmt.Errorf("%q is not an interface name", name)
+	case strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, unicode.IsSpace) ||
+		strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%q is not an interface name: no spaces, and none of / : %%", name)
+	default:
+		return nil
+	}
+}
+
+// MACProblem returns an error if a MAC address cannot belong to a single interface.
+func MACProblem(mac network.HardwareAddr) error {
+	if len(mac) != 6 || mac[0]&1 != 0 || bytes.Equal(mac, make([]byte, 6)) {
+		return fmt.Errorf("%s is not a MAC address of an interface", mac)
+	}
+	return nil
+}
+
+func list[T ~string](of []T) string {
+	words := make([]string, len(of))
+	for i, word := range of {
+		words[i] = string(word)
+	}
+	return strings.Join(words, ", ")
 }

@@ -36,7 +36,7 @@ func newMachine(t testing.TB) machine {
 	t.Helper()
 	m := machine{Machine: namespace.NewMachine(t)}
 	m.Do(t, func() (err error) {
-		if m.Kernel, err = Open(Options{Timeout: 30 * time.Second}); err != nil {
+		if m.Kernel, err = Open(30 * time.Second); err != nil {
 			return err
 		}
 		m.look, err = netlink.NewHandle(unix.NETLINK_ROUTE)

@@ -7,6 +7,7 @@ package link_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
@@ -15,7 +16,7 @@ import (
 // TestKernelOneOwnerOfNamespace checks that only one process at a time owns a network namespace.
 func TestKernelOneOwnerOfNamespace(t *testing.T) {
 	open := func() *link.Kernel {
-		k, err := link.Open(link.Options{})
+		k, err := link.Open(5 * time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ import (
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	made := p
 	err := k.do(ctx, "endpoint/"+p.Endpoint, func(h session) (err error) {
-		if s.bridged() {
+		if s.Bridged() {
 			made, err = h.ensureVeth(s, p)
 		} else {
 			made, err = h.ensureChild(s, p)

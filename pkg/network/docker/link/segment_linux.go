@@ -38,7 +38,7 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 		if err != nil {
 			return err
 		}
-		if !s.bridged() {
+		if !s.Bridged() {
 			return h.supports(s.Kind)
 		}
 		return h.ensureBridge(s, base)
@@ -283,11 +283,7 @@ func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) er
 		if slices.ContainsFunc(there, func(a address) bool { return a.Prefix == gateway }) {
 			continue
 		}
-		err := h.AddrReplace(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
-		if gateway.Addr().Is6() && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)) {
-			return fmt.Errorf("setting the gateway %s: %w: this machine has IPv6 switched off: %w", gateway, ErrImpossible, err)
-		}
-		if err != nil {
+		if err := h.AddrReplace(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD}); err != nil {
 			return wrapError("setting the gateway "+gateway.String(), "", err)
 		}
 	}

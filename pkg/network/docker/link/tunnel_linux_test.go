@@ -12,8 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
 // Two machines that are joined by a wire are joined by a tunnel over it, too.
@@ -140,7 +138,7 @@ func TestKernelPeers(t *testing.T) {
 	}
 
 	other := Segment{Network: id(1), Spec: Spec{Kind: VXLAN, VNI: 7}}
-	holds(t, m.EnsureSegment(t.Context(), other), network.ErrTaken, "another link uses its name, VLAN or VNI")
+	holds(t, m.EnsureSegment(t.Context(), other), unix.EEXIST, "making ")
 	m.must(t, m.RemoveSegment(t.Context(), other, false))
 	other.VNI = 8
 	m.must(t, m.EnsureSegment(t.Context(), other))
