@@ -10,11 +10,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
 	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
@@ -94,10 +96,6 @@ func (h *handler) recordSubnets(ctx context.Context, n driver.Network) error {
 	return nil
 }
 
-func (h *handler) deleteNetwork(ctx context.Context, q *request) (any, error) {
-	return nil, h.Networks.DeleteNetwork(ctx, q.NetworkID)
-}
-
 // createEndpoint creates an interface and answers with the values that Docker did not set. Docker rejects a
 // repetition of those that it set.
 func (h *handler) createEndpoint(ctx context.Context, q *request) (any, error) {
@@ -134,10 +132,6 @@ func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpo
 		answer.MacAddress = made.MAC.String()
 	}
 	return answer
-}
-
-func (h *handler) deleteEndpoint(ctx context.Context, q *request) (any, error) {
-	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
 }
 
 // endpointInfo returns no details, because Docker shows them nowhere.
@@ -217,24 +211,16 @@ func (h *handler) join(ctx context.Context, q *request) (any, error) {
 	return answer, nil
 }
 
-func (h *handler) leave(ctx context.Context, q *request) (any, error) {
-	return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
-}
-
 // protocols maps IP protocol numbers to names.
 var protocols = map[uint8]string{6: "/tcp", 17: "/udp", 132: "/sctp"}
 
 // refusePorts rejects published ports, because containers are reachable by their own addresses.
 func (*handler) refusePorts(_ context.Context, q *request) (any, error) {
-	raw, ok := q.Options[labelPortMap]
-	if !ok {
-		return nil, nil
-	}
 	var bindings []struct {
 		Proto uint8
 		Port  uint16
 	}
-	if json.Unmarshal(raw, &bindings) != nil {
+	if raw, ok := q.Options[labelPortMap]; ok && json.Unmarshal(raw, &bindings) != nil {
 		return nil, invalidField("Options."+labelPortMap, "must be a list of ports")
 	}
 	var ports []string
@@ -276,4 +262,71 @@ func discover(gone bool) func(*handler, context.Context, *request) (any, error) 
 		}
 		return nil, h.Networks.Discovered(ctx, node.Addr, d.Self, gone)
 	}
+}
+
+// ipamCapabilities tells Docker to request everything again after its restart. Docker never activates a managed
+// plugin; its first call of this method counts as activation.
+func (h *handler) ipamCapabilities(ctx context.Context, q *request) (any, error) {
+	if !h.activated.Load() {
+		if _, err := h.activate(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	return fields{"RequiresMACAddress": false, "RequiresRequestReplay": true}, nil
+}
+
+// addressSpaces returns the names of the address spaces. With global scope, the global space is also the local
+// one: Swarm's managers use the global space, and the nodes the local one for the same addresses.
+func (h *handler) addressSpaces(context.Context, *request) (any, error) {
+	local := ipam.LocalSpace
+	if h.Scope == ScopeGlobal {
+		local = ipam.GlobalSpace
+	}
+	return struct{ LocalDefaultAddressSpace, GlobalDefaultAddressSpace string }{local, ipam.GlobalSpace}, nil
+}
+
+func (h *handler) requestPool(ctx context.Context, q *request) (any, error) {
+	options, err := q.Options.texts("Options")
+	if err != nil {
+		return nil, err
+	}
+	leased, err := h.Leases.RequestPool(ctx, ipam.PoolRequest{
+		Space: q.AddressSpace, Options: options, Six: q.V6, Subnet: anySubnet(q.Pool), Within: anySubnet(q.SubPool),
+	})
+	if err != nil {
+		return nil, err
+	}
+	response := fields{"PoolID": leased.ID, "Pool": leased.Prefix, "Data": nil}
+	if leased.Gateway.IsValid() { // Docker need not request it
+		response["Data"] = map[string]string{labelGateway: netip.PrefixFrom(leased.Gateway, leased.Prefix.Bits()).String()}
+	}
+	return response, nil
+}
+
+// anySubnet returns the zero Prefix for the subnets that Docker sends for any, 0.0.0.0/0 and ::/0.
+func anySubnet(p netip.Prefix) netip.Prefix {
+	if p.Addr().IsUnspecified() && p.Bits() == 0 {
+		return netip.Prefix{}
+	}
+	return p
+}
+
+func (h *handler) requestAddress(ctx context.Context, q *request) (any, error) {
+	options, err := q.Options.texts("Options")
+	if err != nil {
+		return nil, err
+	}
+	given, err := h.Leases.RequestAddress(ctx, q.PoolID, q.Address.Addr, options)
+	if err != nil {
+		return nil, err
+	}
+	return fields{"Address": given, "Data": nil}, nil
+}
+
+// releaseAddress releases an address. It ignores an empty one.
+func (h *handler) releaseAddress(ctx context.Context, q *request) (any, error) {
+	if !q.Address.IsValid() {
+		return nil, nil
+	}
+	return nil, h.Leases.ReleaseAddress(ctx, q.PoolID, q.Address.Addr)
 }
