@@ -111,7 +111,8 @@ func (w *world) open() {
 		},
 	})
 	w.networks = driver.New(driver.Options{
-		Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock,
+		Policy: current, Leases: w.leases, Store: w.store, Kernel: w.kernel, Clock: w.clock, Patience: 10 * time.Second,
+		Grace: 10 * time.Minute, Period: time.Minute,
 		Report: func(error) {}, Removed: func(string, string) {},
 	})
 	if err := w.networks.Recover(ctx); err != nil {

@@ -7,18 +7,23 @@ package driver
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // composed is a network with its sources.
@@ -85,17 +90,16 @@ func supportedConfig(ctx context.Context, profile *policy.Profile, subject polic
 	}
 	other, on := config, &config.Interface
 	other.Interface.Name, other.Interface.MTU, other.Routes = "", nil, nil
-	if !isTrue(on.DHCP) && !isTrue(on.DisableEBPFPrograms) && !isTrue(on.Forwarding) {
+	if !ptr.Deref(on.DHCP, false) && !ptr.Deref(on.DisableEBPFPrograms, false) && !ptr.Deref(on.Forwarding, false) {
 		other.Interface.DHCP, other.Interface.DisableEBPFPrograms, other.Interface.Forwarding = nil, nil, nil // as Docker has them
 	}
-	if slices.ContainsFunc(config.Routes, beyondDocker) || !equality.Semantic.DeepEqual(other, device.Config{}) {
+	isBeyond := func(r device.Route) bool { _, ok := routeOf(r); return !ok }
+	if slices.ContainsFunc(config.Routes, isBeyond) || !equality.Semantic.DeepEqual(other, device.Config{}) {
 		return config, fmt.Errorf("%w: Docker supports interface.name, interface.mtu, and routes of the main table without "+
 			"a source, but the config of the profile %s has more", link.ErrImpossible, profile.Name)
 	}
 	return config, nil
 }
-
-func isTrue(setting *bool) bool { return setting != nil && *setting }
 
 // complete validates the subnets against the pools, and derives the bridge's addresses and the MTU.
 func (c *composed) complete() error {
@@ -114,7 +118,7 @@ func (c *composed) complete() error {
 		c.addGateway(s.Gateway, s.Prefix)
 	}
 	problems := c.segment().Problems()
-	if !c.Outside && c.Link.Kind != link.Bridge && c.Link.Kind != link.VXLAN && len(problems) == 0 {
+	if !c.Outside && !c.Link.Bridged() && len(problems) == 0 {
 		problems["gateway"] = fmt.Errorf("the machine has no address in a network of kind %s", c.Link.Kind)
 	}
 	if len(problems) == 0 {
@@ -171,18 +175,10 @@ func (c *composed) completeSubnet(s Subnet) error {
 			c.profile.Name)
 	}
 	c.subject.Pool = cmp.Or(c.subject.Pool, pool.Name)
-	c.limitMTU(pool)
+	if pool.MTU != nil && !c.hasMTU && (c.Link.MTU == 0 || int(*pool.MTU) < c.Link.MTU) { // the smallest of several
+		c.Link.MTU = int(*pool.MTU)
+	}
 	return nil
-}
-
-// limitMTU sets the MTU of a pool if none was set, the smallest of several.
-func (c *composed) limitMTU(pool *policy.Pool) {
-	if pool.MTU == nil || c.hasMTU {
-		return
-	}
-	if size := int(*pool.MTU); c.Link.MTU == 0 || size < c.Link.MTU {
-		c.Link.MTU = size
-	}
 }
 
 // conflict returns an error if two networks cannot exist on one machine. forgotten is true if an IPAM driver
@@ -242,4 +238,155 @@ func exclusiveResource(one, two link.Spec) string {
 // segment returns the network's desired state in the kernel, without discovered peers.
 func (r networkRow) segment() link.Segment {
 	return link.Segment{Network: r.ID, Spec: r.Link, Gateways: r.Gateways}
+}
+
+const (
+	optionMTU     = "mtu"
+	optionVNI     = "vni"
+	optionGateway = "gateway"
+	// The values of the option gateway.
+	gatewayMachine, gatewayOutside = "machine", "outside"
+)
+
+// synonyms maps options of Docker's own drivers to ours.
+var synonyms = map[string]string{
+	ipam.OwnOptions + "network.driver.mtu": optionMTU, ipam.OwnOptions + "network.container_iface_prefix": "prefix",
+}
+
+// option describes an option of networks.
+type option struct {
+	field func(*composed) any
+	// least and most limit a number.
+	least, most int
+	// check validates a text. It may be nil.
+	check func(text string) error
+}
+
+// networkOptions has all options of networks except the profile.
+var networkOptions = map[string]option{
+	"kind":        {field: func(c *composed) any { return &c.Link.Kind }},
+	"parent":      {field: func(c *composed) any { return &c.Link.Parent }},
+	"vlan":        {field: func(c *composed) any { return &c.Link.VLAN }, least: 1, most: link.MaxVLAN},
+	"mode":        {field: func(c *composed) any { return &c.Link.Mode }},
+	optionMTU:     {field: func(c *composed) any { return &c.Link.MTU }, least: link.MinMTU, most: link.MaxMTU},
+	optionVNI:     {field: func(c *composed) any { return &c.Link.VNI }, least: 1, most: link.MaxVNI},
+	"port":        {field: func(c *composed) any { return &c.Link.Port }, least: 1, most: 65535},
+	"local":       {field: func(c *composed) any { return &c.Link.Local }},
+	"peers":       {field: func(c *composed) any { return &c.Link.Peers }},
+	optionGateway: {field: func(c *composed) any { return &c.gateway }, check: oneOf(gatewayMachine, gatewayOutside)},
+	"isolated":    {field: func(c *composed) any { return &c.Isolated }, check: oneOf("true", "false")},
+	"prefix": {field: func(c *composed) any { return &c.Prefix }, check: func(text string) error {
+		if !policy.IsInterfacePrefix(text) {
+			return errors.New("must be 1 to 12 letters, digits, _, - and ., and begin with a letter")
+		}
+		return nil
+	}},
+}
+
+// oneOf returns a check that a text is one of the words.
+func oneOf(words ...string) func(string) error {
+	return func(text string) error {
+		if slices.Contains(words, text) {
+			return nil
+		}
+		return fmt.Errorf("must be %s%s", strings.Join(words, " or "), source.Suggest(text, words))
+	}
+}
+
+// set parses the option's value.
+func (o option) set(c *composed, text string) (err error) {
+	if o.check != nil {
+		if err := o.check(text); err != nil {
+			return err
+		}
+	}
+	switch to := o.field(c).(type) {
+	case *string:
+		*to = text
+	case *link.Kind:
+		*to = link.Kind(text)
+	case *bool:
+		*to = text == "true"
+	case *int:
+		err = number(to, text, o.least, o.most)
+	case *uint16:
+		err = number(to, text, o.least, o.most)
+	case *uint32:
+		err = number(to, text, o.least, o.most)
+	case *netip.Addr:
+		*to, err = parseAddress(text)
+	case *[]netip.Addr:
+		*to, err = parseAddresses(text)
+	}
+	return err
+}
+
+// text returns the option's value.
+func (o option) text(c *composed) string { return fmt.Sprint(reflect.ValueOf(o.field(c)).Elem()) }
+
+// number parses a whole number in a range.
+func number[T int | uint16 | uint32](to *T, text string, least, most int) error {
+	read, err := strconv.Atoi(text)
+	if err != nil || read < least || read > most {
+		return fmt.Errorf("must be a number from %d to %d", least, most)
+	}
+	*to = T(read)
+	return nil
+}
+
+func parseAddress(text string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(strings.TrimSpace(text))
+	if err != nil || address.Zone() != "" {
+		return netip.Addr{}, errors.New("must be an address, such as 192.0.2.1")
+	}
+	return address.Unmap(), nil
+}
+
+// parseAddresses parses a list and removes duplicates.
+func parseAddresses(text string) ([]netip.Addr, error) {
+	var all []netip.Addr
+	for item := range strings.SplitSeq(text, ",") {
+		address, err := parseAddress(item)
+		if err != nil {
+			return nil, errors.New("must be addresses with commas between them, such as 192.0.2.1,192.0.2.2")
+		}
+		if !slices.Contains(all, address) {
+			all = append(all, address)
+		}
+	}
+	return all, nil
+}
+
+// applyOptions sets the user's options. Those that are fixed must not contradict the profile. It returns all errors.
+func (c *composed) applyOptions(fixed map[string]bool) error {
+	ours := map[string]string{}
+	for name, text := range c.Options {
+		if own := synonyms[name]; own != "" && c.Options[own] == "" {
+			ours[own] = text
+		} else if name != ipam.OptionProfile && !strings.HasPrefix(name, ipam.OwnOptions) {
+			ours[name] = text
+		}
+	}
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(ours)) {
+		o, known := networkOptions[name]
+		if !known {
+			all := append(slices.Collect(maps.Keys(networkOptions)), ipam.OptionProfile)
+			slices.Sort(all)
+			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", name,
+				source.Suggest(name, all), strings.Join(all, ", ")))
+			continue
+		}
+		was := o.text(c)
+		if err := o.set(c, ours[name]); err != nil {
+			problems = append(problems, "the option "+name+" "+err.Error())
+		} else if is := o.text(c); fixed[name] && was != is {
+			problems = append(problems, fmt.Sprintf("the option %s=%s contradicts the profile %s, which says %s", name,
+				is, c.Profile, was))
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("%w: %s", link.ErrImpossible, strings.Join(problems, "; "))
+	}
+	return nil
 }

@@ -167,12 +167,11 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 
 // reconcileNetwork makes the links of a network match, or removes an unfinished one.
 func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
-	return d.locked(ctx, func() error {
-		row, known, err := d.networks.Get(ctx, id)
-		if err != nil || !known {
-			return err
-		}
-		if row.State == ready {
+	return d.withNetwork(ctx, id, func(row networkRow) error {
+		switch row.State {
+		case "":
+			return nil
+		case ready:
 			return d.ensureNetwork(ctx, row)
 		}
 		if err := d.removeNetwork(ctx, row); err != nil {
@@ -187,12 +186,11 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
 // any other. names are the endpoint's links on this machine; listed is true if they are known.
 func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, names []string, listed bool,
 	found map[string]time.Time) error {
-	return d.locked(ctx, func() error {
-		n, row, err := d.rows(ctx, before.Network, before.ID)
+	return d.withEndpoint(ctx, before.Network, before.ID, func(n networkRow, row endpointRow) error {
 		switch {
-		case err != nil || !row.Since.Equal(before.Since): // a request has changed it
-			return err
-		case row.State != ready || listed && d.isGone(row, n.Link.Kind, names) && d.isGraceOver(row, found):
+		case !row.Since.Equal(before.Since): // a request has changed it
+			return nil
+		case row.State != ready || listed && d.isGone(row, n.Link, names) && d.isGraceOver(row, found):
 			if err := d.removeEndpoint(ctx, n, row); err != nil {
 				return err
 			}
@@ -205,12 +203,11 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, name
 }
 
 // isGone reports whether an endpoint is in no container, or its links here show that it has left. names are those.
-func (d *Driver) isGone(row endpointRow, kind link.Kind, names []string) bool {
+func (d *Driver) isGone(row endpointRow, spec link.Spec, names []string) bool {
 	if row.Sandbox == "" || d.isDead(row) || slices.Contains(names, link.InterfaceName(row.ID)) {
 		return true
 	}
-	hasPair := kind == link.Bridge || kind == link.VXLAN // one end of a veth pair is here while the other one exists
-	return hasPair && len(names) == 0
+	return spec.Bridged() && len(names) == 0 // one end of a veth pair is here while the other one exists
 }
 
 // isGraceOver reports whether an endpoint has been gone for the grace period, or since before the machine started.

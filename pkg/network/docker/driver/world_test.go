@@ -157,7 +157,7 @@ func newWorld(t *testing.T) *world {
 		t: t, store: memory.Open(t), kernel: newKernel(), policy: compiled, clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)),
 		leases: leases{}, dead: map[string]bool{}, crash: &crash{},
 	}
-	w.options = driver.Options{Boot: "one", Lives: func(sandbox string) bool { return !w.dead[sandbox] }}
+	w.options = driver.Options{Patience: 10 * time.Second, Grace: 10 * time.Minute, Period: time.Minute, Boot: "one", Lives: func(sandbox string) bool { return !w.dead[sandbox] }}
 	w.start()
 	return w
 }
