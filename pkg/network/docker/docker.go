@@ -193,41 +193,36 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request, m method, q *requ
 	return err
 }
 
-// callResult is the result of a call.
-type callResult struct {
-	answer   any
-	err      error
-	panicked *wire.Panic
-}
-
 // withTimeout executes a call with a time limit. It continues if the client disconnects, to avoid partial results.
 func (h *handler) withTimeout(caller context.Context, do func(context.Context) (any, error)) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), h.Patience)
-	ended := make(chan callResult, 1)
+	var answer any
+	var err error
+	var panicked *wire.Panic
+	ended := make(chan struct{})
 	go func() {
 		defer cancel()
-		var o callResult
+		defer close(ended)
 		defer func() {
 			if value := recover(); value != nil {
-				o.panicked = &wire.Panic{Value: value, Stack: debug.Stack()}
+				panicked = &wire.Panic{Value: value, Stack: debug.Stack()}
 			}
-			ended <- o
 		}()
-		o.answer, o.err = do(ctx)
+		answer, err = do(ctx)
 	}()
 	<-ctx.Done()
 	select {
-	case o := <-ended:
-		if o.panicked != nil {
-			panic(o.panicked) // on the goroutine of the request
-		}
-		if o.answer == nil {
-			return fields{}, o.err
-		}
-		return o.answer, o.err
+	case <-ended:
 	default:
 		return nil, ctx.Err()
 	}
+	if panicked != nil {
+		panic(panicked) // on the goroutine of the request
+	}
+	if answer == nil {
+		answer = fields{}
+	}
+	return answer, err
 }
 
 // errorBody is the body of an error. Docker's client reads Err if the status is not 200 (pkg/plugins). The IPAM
@@ -237,19 +232,14 @@ type errorBody struct {
 	Error string `json:"Error,omitempty"`
 }
 
-// failureOf returns the error body for a path.
-func failureOf(path, message string) errorBody {
-	f := errorBody{Err: cmp.Or(wire.Line(message), "it failed")}
-	if strings.HasPrefix(path, "/IpamDriver.") {
-		f.Error = f.Err
-	}
-	return f
-}
-
-// Refuse writes an error in the form of the API, for requests that are rejected before they reach the codec.
+// Refuse writes an error in the form of the API, also for requests that are rejected before they reach the codec.
 func Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+	body := errorBody{Err: cmp.Or(wire.Line(p.Message), "it failed")}
+	if strings.HasPrefix(r.URL.Path, "/IpamDriver.") {
+		body.Error = body.Err
+	}
 	p.Header(w)
-	wire.WriteAs(w, p.Status, mediaType, failureOf(r.URL.Path, p.Message))
+	wire.WriteAs(w, p.Status, mediaType, body)
 }
 
 // fail logs and counts an error, and writes it.

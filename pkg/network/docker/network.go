@@ -142,38 +142,11 @@ func (h *handler) endpointInfo(ctx context.Context, q *request) (any, error) {
 	return fields{"Value": fields{}}, nil
 }
 
-// joinResponse is the response of Join. Gateways have no prefix length.
-type joinResponse struct {
-	InterfaceName         interfaceName
-	Gateway               string        `json:",omitempty"`
-	GatewayIPv6           string        `json:",omitempty"`
-	StaticRoutes          []staticRoute `json:",omitempty"`
-	DisableGatewayService bool          `json:",omitempty"`
-}
-
-// interfaceName names the interface to move into the sandbox, and its new name: DstName, or DstPrefix with a
-// number. Clients before moby#52866 ignore DstName.
-type interfaceName struct {
-	SrcName   string
-	DstPrefix string
-	DstName   string `json:",omitempty"`
-}
-
 // The types of routes.
 const (
 	routeNextHop = iota
 	routeConnected
 )
-
-// staticRoute is a route in the sandbox.
-type staticRoute struct {
-	Destination string
-	RouteType   int
-	NextHop     string `json:",omitempty"`
-}
-
-// defaultPrefix is the default prefix of interface names.
-const defaultPrefix = "eth"
 
 // longestSandbox limits the path of a sandbox, in bytes (PATH_MAX of Linux).
 const longestSandbox = 4096
@@ -187,26 +160,34 @@ func (h *handler) join(ctx context.Context, q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The interface's name in the sandbox is DstName, or DstPrefix with a number. Clients before moby#52866 ignore DstName.
+	name := fields{"SrcName": link.InterfaceName(e.ID), "DstPrefix": cmp.Or(n.Prefix, "eth")}
+	if e.Name != "" {
+		name["DstName"] = e.Name
+	}
+	answer := fields{"InterfaceName": name}
 	// Without a gateway, Docker adds an interface on a bridge of its own, unless DisableGatewayService is set. It is
 	// set for networks with another way out, such as a route over the link, which Docker does not recognize as one.
-	answer := joinResponse{
-		InterfaceName: interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix),
-			DstName: e.Name},
-		DisableGatewayService: n.Isolated || n.Outside && len(e.Gateways) == 0,
+	if n.Isolated || n.Outside && len(e.Gateways) == 0 {
+		answer["DisableGatewayService"] = true
 	}
-	for _, gateway := range e.Gateways {
-		if gateway.Is4() && answer.Gateway == "" {
-			answer.Gateway = gateway.String()
-		} else if gateway.Is6() && answer.GatewayIPv6 == "" {
-			answer.GatewayIPv6 = gateway.String()
+	for _, gateway := range e.Gateways { // one of each family, without prefix length
+		if gateway.Is4() {
+			answer["Gateway"] = gateway
+		} else {
+			answer["GatewayIPv6"] = gateway
 		}
 	}
+	var routes []fields
 	for _, r := range e.Routes {
-		route := staticRoute{Destination: r.Destination.String(), RouteType: routeConnected}
+		route := fields{"Destination": r.Destination, "RouteType": routeConnected}
 		if r.Gateway.IsValid() {
-			route.RouteType, route.NextHop = routeNextHop, r.Gateway.String()
+			route["RouteType"], route["NextHop"] = routeNextHop, r.Gateway
 		}
-		answer.StaticRoutes = append(answer.StaticRoutes, route)
+		routes = append(routes, route)
+	}
+	if len(routes) > 0 {
+		answer["StaticRoutes"] = routes
 	}
 	return answer, nil
 }
