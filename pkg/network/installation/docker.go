@@ -5,6 +5,7 @@
 package installation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -41,8 +44,8 @@ type Docker struct {
 	leases  *ipam.Driver
 }
 
-// NewDocker opens the kernel and logs missing features. It returns nil if no listener serves Docker's API. It fails if
-// another server manages the network namespace.
+// NewDocker opens the kernel and logs kinds of networks that it does not support. It returns nil if no listener serves
+// Docker's API. It fails if another server manages the network namespace.
 func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if !p.Config.AnswersDocker() {
 		return nil, nil //nolint:nilnil // nil means that no listener serves the API
@@ -56,7 +59,12 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if err := d.kernel.Own(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the kernel for Docker: %w", err), d.kernel.Close())
 	}
-	d.logKinds(d.kernel.Probe(ctx))
+	missing := d.kernel.Probe(ctx)
+	for _, kind := range link.Kinds() {
+		if err := missing[kind]; err != nil {
+			d.log.Info("This machine does not support a kind of networks", "kind", kind, "reason", err.Error())
+		}
+	}
 	if families := filteredFamilies("/proc/sys/net/bridge"); len(families) > 0 {
 		d.log.Info("Packets between containers on one bridge pass the machine's FORWARD chain and are lost if its policy is DROP, which dockerd sets; "+
 			"see docs/usage/docker.md, \"Packet filters\", for the rule that accepts them", "families", families)
@@ -90,27 +98,10 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 // Close closes the kernel. It fails if the network namespace cannot be closed.
 func (d *Docker) Close() error { return d.kernel.Close() }
 
-// logKinds logs the kinds of links that this kernel supports, and the requirements of the remaining ones.
-func (d *Docker) logKinds(missing map[link.Kind]error) {
-	var there []string
-	for _, kind := range link.Kinds() {
-		if err := missing[kind]; err != nil {
-			d.log.Info("This machine does not support a kind of networks", "kind", kind, "reason", err.Error())
-			continue
-		}
-		there = append(there, string(kind))
-	}
-	if len(there) == 0 {
-		d.log.Error(nil, "This machine supports no kind of Docker networks: meet the requirements in the entries above, and restart")
-		return
-	}
-	d.log.Info("Supported kinds of Docker networks", "kinds", strings.Join(there, ", "))
-}
-
 // Contract returns the codec.
 func (d *Docker) Contract(w wire.Options) server.Contract {
 	handler := docker.New(docker.Options{
-		Options: w, Networks: d.Driver, Leases: d.leases, Scope: d.config.Scope, Connectivity: d.config.Connectivity, Patience: docker.Patience,
+		Options: w, Networks: d.Driver, Leases: d.leases, Scope: d.config.Scope, Connectivity: d.config.Connectivity,
 		Failed: d.metrics.failed,
 	})
 	return server.Contract{Handler: handler, Refuse: docker.Refuse, Endpoint: docker.Endpoint, Timeout: docker.Patience + 5*time.Second}
@@ -170,4 +161,37 @@ func (o *Installation) checkLinks(ctx context.Context, p *policy.Policy) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// dockerMetrics count error answers to Docker and removed objects.
+type dockerMetrics struct {
+	errors  *prometheus.CounterVec
+	removed *prometheus.CounterVec
+}
+
+func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
+	auto := promauto.With(registry)
+	m := &dockerMetrics{
+		errors: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_docker_errors_total",
+			Help: "Error answers to Docker (field Err, mostly with status 200), by fault: caller or server.",
+		}, []string{"endpoint", "fault"}),
+		removed: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_docker_stale_removed_total",
+			Help: "Unused objects that were removed, by kind: network, endpoint or link.",
+		}, []string{"kind"}),
+	}
+	for _, what := range []string{"network", "endpoint", "link"} {
+		m.removed.WithLabelValues(what)
+	}
+	return m
+}
+
+// failed counts an error answer.
+func (m *dockerMetrics) failed(method string, ours bool) {
+	fault := "caller"
+	if ours {
+		fault = "server"
+	}
+	m.errors.WithLabelValues(cmp.Or(method, "other"), fault).Inc()
 }
