@@ -25,6 +25,7 @@ import (
 
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
+	"go4.org/netipx"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/lru"
 
@@ -233,16 +234,8 @@ func refuse(what string) error {
 	return fmt.Errorf("%w: the CNI plugin %w", network.ErrRefused, errors.New(what))
 }
 
-// prefix reads an address with its mask. An unusable one is the zero Prefix.
+// prefix reads an address with its mask. An unusable one is not valid.
 func prefix(n net.IPNet) netip.Prefix {
-	address, ok := netip.AddrFromSlice(n.IP)
-	ones, bits := n.Mask.Size()
-	if !ok || bits == 0 {
-		return netip.Prefix{}
-	}
-	address = address.Unmap()
-	if address.Is4() && bits == 128 {
-		ones -= 96
-	}
-	return netip.PrefixFrom(address, ones)
+	read, _ := netipx.FromStdIPNet(&n)
+	return read
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -72,7 +73,7 @@ func TestKernelGateways(t *testing.T) {
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}, Gateways: prefixes("192.0.2.1/24", "2001:db8::1/64")}
 	m.must(t, m.EnsureSegment(t.Context(), s))
 	bridge := bridgeName(s.Network)
-	m.must(t, m.look.AddrDel(m.link(t, bridge), &netlink.Addr{IPNet: ipNet(s.Gateways[0])}))
+	m.must(t, m.look.AddrDel(m.link(t, bridge), &netlink.Addr{IPNet: netipx.PrefixIPNet(s.Gateways[0])}))
 	m.address(t, bridge, "192.0.2.9/25")
 	m.address(t, bridge, "198.51.100.1/24")
 	m.must(t, m.EnsureSegment(t.Context(), s))

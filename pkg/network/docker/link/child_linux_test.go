@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -103,10 +104,10 @@ func (m machine) route(t *testing.T, far machine, out string, vlan uint16, sandb
 		m.address(t, base, family[0])
 		far.address(t, out, family[1])
 		over := netip.MustParsePrefix(family[0]).Addr().AsSlice()
-		m.must(t, far.look.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix(family[2])), Gw: over}))
+		m.must(t, far.look.RouteAdd(&netlink.Route{Dst: netipx.PrefixIPNet(netip.MustParsePrefix(family[2])), Gw: over}))
 		for _, sandbox := range sandboxes {
 			index := sandbox.link(t, "eth0").Attrs().Index
-			m.must(t, sandbox.look.RouteAdd(&netlink.Route{Dst: ipNet(netip.MustParsePrefix(family[3])), LinkIndex: index, Scope: netlink.SCOPE_LINK}))
+			m.must(t, sandbox.look.RouteAdd(&netlink.Route{Dst: netipx.PrefixIPNet(netip.MustParsePrefix(family[3])), LinkIndex: index, Scope: netlink.SCOPE_LINK}))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -72,7 +73,7 @@ func TestKernelCrash(t *testing.T) {
 		"a bridge without its mark and one gateway": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
 			m.must(t, m.look.LinkSetAlias(m.link(t, bridgeName(id(0))), ""))
-			m.must(t, m.look.AddrDel(m.link(t, bridgeName(id(0))), &netlink.Addr{IPNet: ipNet(bridge.Gateways[1])}))
+			m.must(t, m.look.AddrDel(m.link(t, bridgeName(id(0))), &netlink.Addr{IPNet: netipx.PrefixIPNet(bridge.Gateways[1])}))
 		}},
 		"a bridge without its parent, down": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))

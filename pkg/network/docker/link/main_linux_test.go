@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -124,7 +125,7 @@ func (m machine) parent(t testing.TB, name string) netlink.Link {
 // address adds an address to an interface of a machine.
 func (m machine) address(t testing.TB, name, prefix string) {
 	t.Helper()
-	m.must(t, m.look.AddrAdd(m.link(t, name), &netlink.Addr{IPNet: ipNet(netip.MustParsePrefix(prefix)), Flags: unix.IFA_F_NODAD}))
+	m.must(t, m.look.AddrAdd(m.link(t, name), &netlink.Addr{IPNet: netipx.PrefixIPNet(netip.MustParsePrefix(prefix)), Flags: unix.IFA_F_NODAD}))
 }
 
 // give moves the interface of an endpoint into a sandbox, as Docker does: under another name, with addresses, up.

@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -255,9 +256,8 @@ func (h session) addresses(link netlink.Link) ([]address, error) {
 	}
 	var all []address
 	for i := range list {
-		if ip, ok := netip.AddrFromSlice(list[i].IP); ok {
-			length, _ := list[i].Mask.Size()
-			all = append(all, address{netip.PrefixFrom(ip.Unmap(), length), list[i].LinkIndex})
+		if prefix, ok := netipx.FromStdIPNet(list[i].IPNet); ok {
+			all = append(all, address{prefix, list[i].LinkIndex})
 		}
 	}
 	return all, nil
@@ -274,7 +274,7 @@ func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) er
 		if slices.Contains(gateways, a.Prefix) || !slices.ContainsFunc(gateways, a.Overlaps) {
 			continue
 		}
-		err := h.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(a.Prefix)})
+		err := h.AddrDel(bridge, &netlink.Addr{IPNet: netipx.PrefixIPNet(a.Prefix)})
 		if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 			return wrapError("removing the address "+a.String(), "", err)
 		}
@@ -283,15 +283,11 @@ func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) er
 		if slices.ContainsFunc(there, func(a address) bool { return a.Prefix == gateway }) {
 			continue
 		}
-		if err := h.AddrReplace(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD}); err != nil {
+		if err := h.AddrReplace(bridge, &netlink.Addr{IPNet: netipx.PrefixIPNet(gateway), Flags: unix.IFA_F_NODAD}); err != nil {
 			return wrapError("setting the gateway "+gateway.String(), "", err)
 		}
 	}
 	return nil
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
 const (
