@@ -144,8 +144,8 @@ func (c *compiler) link(p position, spec *v1alpha1.NetworkLink) *Link {
 	}
 	made := &Link{
 		Spec: link.Spec{
-			Kind: link.Kind(cmp.Or(spec.Kind, string(link.Bridge))), Parent: spec.Parent.Value, VLAN: uint16(spec.VLAN), Mode: spec.Mode,
-			VNI: uint32(spec.VNI), Port: uint16(spec.Port),
+			Kind: link.Kind(cmp.Or(spec.Kind, string(link.Bridge))), Parent: spec.Parent.Value, VLAN: spec.VLAN, Mode: spec.Mode,
+			VNI: spec.VNI, Port: spec.Port,
 		},
 		Isolated: spec.Isolated, Prefix: spec.Prefix.Value, Fixed: map[string]bool{},
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
-	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -184,8 +183,8 @@ const pause = 2 * time.Second
 
 // convertError converts an error of a plugin to an error of this package.
 func (p *plugin) convertError(command string, err error) error {
-	var response *types.Error
-	if !errors.As(err, &response) {
+	response, ok := errors.AsType[*types.Error](err)
+	if !ok {
 		return fmt.Errorf("running the CNI plugin %s for %s: %w", p.name, command, err)
 	}
 	text := response.Msg
@@ -231,12 +230,7 @@ const grace = time.Second
 
 // runner runs plugins like the runner of invoke, but each in its own process group, which it kills completely, and with
 // limited output.
-type runner struct{ version.PluginDecoder }
-
-// FindInPath implements invoke.Exec.
-func (*runner) FindInPath(name string, folders []string) (string, error) {
-	return invoke.FindInPath(name, folders)
-}
+type runner struct{ invoke.DefaultExec }
 
 // ExecPlugin implements invoke.Exec. The error is a *types.Error if the plugin returned one.
 func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, environment []string) ([]byte, error) {
@@ -255,8 +249,8 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	case err == nil || errors.Is(err, exec.ErrWaitDelay):
 		return output.kept, nil
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
 		return nil, err
 	}
 	// A plugin writes its error as JSON to its standard output, or else as text to its standard error.

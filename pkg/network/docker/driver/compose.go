@@ -309,10 +309,6 @@ func (o option) set(c *composed, text string) (err error) {
 		*to = text == "true"
 	case *int:
 		err = number(to, text, o.least, o.most)
-	case *uint16:
-		err = number(to, text, o.least, o.most)
-	case *uint32:
-		err = number(to, text, o.least, o.most)
 	case *netip.Addr:
 		*to, err = parseAddress(text)
 	case *[]netip.Addr:
@@ -325,12 +321,12 @@ func (o option) set(c *composed, text string) (err error) {
 func (o option) text(c *composed) string { return fmt.Sprint(reflect.ValueOf(o.field(c)).Elem()) }
 
 // number parses a whole number in a range.
-func number[T int | uint16 | uint32](to *T, text string, least, most int) error {
+func number(to *int, text string, least, most int) error {
 	read, err := strconv.Atoi(text)
 	if err != nil || read < least || read > most {
 		return fmt.Errorf("must be a number from %d to %d", least, most)
 	}
-	*to = T(read)
+	*to = read
 	return nil
 }
 

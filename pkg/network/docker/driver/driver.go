@@ -154,7 +154,7 @@ type Endpoint struct {
 	// Addresses have the prefix lengths of their subnets, at most one of each family.
 	Addresses []netip.Prefix       `json:"addresses,omitempty"`
 	MAC       network.HardwareAddr `json:"mac,omitempty"`
-	VLAN      uint16               `json:"vlan,omitempty"`
+	VLAN      int                  `json:"vlan,omitempty"`
 	// Name is the interface's name in the sandbox. By default the sandbox chooses one with the network's
 	// prefix.
 	Name string `json:"name,omitempty"`

@@ -95,7 +95,7 @@ func (d *Driver) reserve(ctx context.Context, p *plan) error {
 // shares returns the name of an exclusive resource that both endpoints have, or "".
 func (r endpointRow) shares(other endpointRow) string {
 	if r.Trunk != "" && r.Trunk == other.Trunk && r.VLAN != 0 && r.VLAN == other.VLAN {
-		return "the VLAN " + strconv.Itoa(int(r.VLAN)) + " of " + r.Trunk
+		return "the VLAN " + strconv.Itoa(r.VLAN) + " of " + r.Trunk
 	}
 	if r.Network != other.Network {
 		return ""

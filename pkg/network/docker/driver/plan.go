@@ -243,7 +243,7 @@ func (p *plan) setVLAN() error {
 		return nil
 	}
 	for _, g := range p.grants {
-		p.VLAN = cmp.Or(p.VLAN, g.VLANID())
+		p.VLAN = cmp.Or(p.VLAN, int(g.VLANID()))
 	}
 	if p.VLAN == 0 {
 		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan "+

@@ -155,7 +155,7 @@ func (d *Driver) hasRow(ctx context.Context, m link.Marked) (known bool, err err
 }
 
 // needsVLAN reports whether a network other than one is on a VLAN of a parent.
-func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, except string) (bool, error) {
+func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan int, except string) (bool, error) {
 	rows, err := d.networks.Rows(ctx)
 	for id, row := range rows {
 		if id != except && row.Link.Parent == parent && row.Link.VLAN == vlan {

@@ -91,7 +91,7 @@ func TestKernelChildren(t *testing.T) {
 }
 
 // route leads another machine to endpoints over this machine's address, and endpoints to it over the link.
-func (m machine) route(t *testing.T, far machine, out string, vlan uint16, sandboxes ...machine) {
+func (m machine) route(t *testing.T, far machine, out string, vlan int, sandboxes ...machine) {
 	t.Helper()
 	base := "up0"
 	if vlan != 0 {
@@ -113,12 +113,12 @@ func (m machine) route(t *testing.T, far machine, out string, vlan uint16, sandb
 }
 
 // outside is the interface of another machine in a VLAN.
-func (m machine) outside(t *testing.T, vlan uint16) string {
+func (m machine) outside(t *testing.T, vlan int) string {
 	t.Helper()
 	if vlan == 0 {
 		return "up0"
 	}
-	sub := m.add(t, &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "sub0", ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: int(vlan)})
+	sub := m.add(t, &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "sub0", ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: vlan})
 	m.must(t, m.look.LinkSetUp(sub))
 	return "sub0"
 }

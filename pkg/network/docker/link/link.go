@@ -61,12 +61,12 @@ type Spec struct {
 	Parent string `json:"parent,omitempty"`
 	// VLAN selects a sub-interface of the parent, 1 to 4094, which is created if it is missing; 0 means the
 	// parent itself. For the kind vlan, 0 means that each endpoint has its own VLAN.
-	VLAN uint16 `json:"vlan,omitempty"`
+	VLAN int `json:"vlan,omitempty"`
 	// Mode is bridge (default), private, vepa or passthru for macvlan, and l2 (default), l3 or l3s for ipvlan.
 	Mode string `json:"mode,omitempty"`
 	// VNI is the number of the vxlan, 1 to 16777215. Port is its UDP port, by default 4789.
-	VNI  uint32 `json:"vni,omitempty"`
-	Port uint16 `json:"port,omitempty"`
+	VNI  int `json:"vni,omitempty"`
+	Port int `json:"port,omitempty"`
 	// Local is this machine's address in the tunnel. By default the kernel chooses it.
 	Local netip.Addr `json:"local,omitzero"`
 	// Peers are the configured other ends of the tunnel.
@@ -93,7 +93,7 @@ type Port struct {
 	// interface has the parent's address.
 	MAC network.HardwareAddr `json:"mac,omitempty"`
 	// VLAN is the endpoint's VLAN if the kind is vlan and the network has none.
-	VLAN uint16 `json:"vlan,omitempty"`
+	VLAN int `json:"vlan,omitempty"`
 }
 
 // The limits of the settings in a Spec.

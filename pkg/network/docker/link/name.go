@@ -36,15 +36,15 @@ func bridgeName(network string) string { return "gb" + short(network) }
 func tunnelName(network string) string { return "gx" + short(network) }
 
 // subName returns the usual name of a parent's VLAN, or a shorter one if that is too long.
-func subName(parent string, vlan uint16) string {
-	if name := parent + "." + strconv.Itoa(int(vlan)); len(name) <= nameLength {
+func subName(parent string, vlan int) string {
+	if name := parent + "." + strconv.Itoa(vlan); len(name) <= nameLength {
 		return name
 	}
 	return subOwnName(parent, vlan)
 }
 
 // subOwnName returns the name under which a parent's VLAN is created. No other program uses it.
-func subOwnName(parent string, vlan uint16) string {
+func subOwnName(parent string, vlan int) string {
 	return fmt.Sprintf("gl%d%s", vlan, digest(parent)[:8])
 }
 
@@ -68,7 +68,7 @@ type Mark struct {
 	Network, Endpoint string
 	// Parent and VLAN are set instead on VLANs of parents, which several networks can use.
 	Parent string
-	VLAN   uint16
+	VLAN   int
 }
 
 const markPrefix = "graft/"
@@ -77,7 +77,7 @@ const markPrefix = "graft/"
 func (m Mark) String() string {
 	switch {
 	case m.Parent != "":
-		return markPrefix + "parent/" + m.Parent + "/" + strconv.Itoa(int(m.VLAN))
+		return markPrefix + "parent/" + m.Parent + "/" + strconv.Itoa(m.VLAN)
 	case m.Endpoint != "":
 		return markPrefix + m.Network + "/" + m.Endpoint
 	default:
@@ -94,8 +94,8 @@ func parseMark(alias string) (m Mark, ok bool) {
 	}
 	switch {
 	case len(parts) == 3 && parts[0] == "parent":
-		vlan, err := strconv.ParseUint(parts[2], 10, 16)
-		return Mark{Parent: parts[1], VLAN: uint16(vlan)}, err == nil
+		vlan, err := strconv.Atoi(parts[2])
+		return Mark{Parent: parts[1], VLAN: vlan}, err == nil
 	case len(parts) == 2:
 		return Mark{Network: parts[0], Endpoint: parts[1]}, true
 	case len(parts) == 1:

@@ -158,7 +158,7 @@ func child(name string, s Spec, p Port, base netlink.Link) netlink.Link {
 	case Ipvlan:
 		return &netlink.IPVlan{LinkAttrs: a, Mode: ipvlanModes[s.Mode]}
 	default:
-		return &netlink.Vlan{LinkAttrs: a, VlanId: int(p.VLAN)}
+		return &netlink.Vlan{LinkAttrs: a, VlanId: p.VLAN}
 	}
 }
 
@@ -173,7 +173,7 @@ func sameChild(link netlink.Link, s Spec, p Port, base netlink.Link) bool {
 	case *netlink.IPVlan:
 		return s.Kind == Ipvlan && link.Mode == ipvlanModes[s.Mode]
 	case *netlink.Vlan:
-		return s.Kind == VLAN && link.VlanId == int(p.VLAN)
+		return s.Kind == VLAN && link.VlanId == p.VLAN
 	default:
 		return false
 	}

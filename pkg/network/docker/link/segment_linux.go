@@ -103,11 +103,11 @@ func (h session) base(s Segment) (netlink.Link, error) {
 }
 
 // subinterface returns the interface of a parent's VLAN under any name, or nil if there is none in this namespace.
-func (h session) subinterface(parent netlink.Link, vlan uint16) (netlink.Link, error) {
+func (h session) subinterface(parent netlink.Link, vlan int) (netlink.Link, error) {
 	links, err := h.links()
 	for _, link := range links {
 		sub, ok := link.(*netlink.Vlan)
-		if ok && sub.VlanId == int(vlan) && isOn(sub, parent) && sub.VlanProtocol != netlink.VLAN_PROTOCOL_8021AD {
+		if ok && sub.VlanId == vlan && isOn(sub, parent) && sub.VlanProtocol != netlink.VLAN_PROTOCOL_8021AD {
 			return sub, nil
 		}
 	}
@@ -135,7 +135,7 @@ func (k *Kernel) ensureSubinterface(h session, s Segment) error {
 		return err
 	}
 	if sub == nil {
-		made := &netlink.Vlan{LinkAttrs: newAttributes(subOwnName(s.Parent, s.VLAN)), VlanId: int(s.VLAN)}
+		made := &netlink.Vlan{LinkAttrs: newAttributes(subOwnName(s.Parent, s.VLAN)), VlanId: s.VLAN}
 		made.ParentIndex = parent.Attrs().Index
 		if sub, err = h.create(made); err != nil {
 			return err
@@ -407,7 +407,7 @@ func (h session) ensureTunnel(s Segment, bridge, base netlink.Link, mtu int) err
 
 // vxlan returns the description of a vxlan device.
 func vxlan(name string, s Spec, base netlink.Link) *netlink.Vxlan {
-	v := &netlink.Vxlan{LinkAttrs: newAttributes(name), VxlanId: int(s.VNI), Port: cmp.Or(int(s.Port), vxlanPort),
+	v := &netlink.Vxlan{LinkAttrs: newAttributes(name), VxlanId: s.VNI, Port: cmp.Or(s.Port, vxlanPort),
 		Learning: true}
 	if base != nil {
 		v.VtepDevIndex = base.Attrs().Index
