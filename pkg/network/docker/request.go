@@ -257,23 +257,17 @@ func (q *request) endpoint() (driver.Endpoint, error) {
 	return e, nil
 }
 
-// hardware decodes the MAC address of an endpoint from its interface, or from its options, where it is in
-// base64.
-func (q *request) hardware() (network.HardwareAddr, error) {
-	text := q.Interface.MacAddress
-	if text == "" {
-		var encoded []byte
-		if json.Unmarshal(q.Options[labelMAC], &encoded) == nil && len(encoded) == 6 {
-			return encoded, nil
-		}
-		text, _ = q.Options.text(labelMAC)
+// hardware decodes the MAC address of an endpoint from its interface, or from its options, where it is in base64.
+func (q *request) hardware() (mac network.HardwareAddr, err error) {
+	if text := q.Interface.MacAddress; text != "" {
+		var parsed net.HardwareAddr
+		parsed, err = net.ParseMAC(text)
+		mac = network.HardwareAddr(parsed)
+	} else if raw, ok := q.Options[labelMAC]; ok {
+		err = json.Unmarshal(raw, (*[]byte)(&mac))
 	}
-	if text == "" {
-		return nil, nil
-	}
-	parsed, err := net.ParseMAC(text)
-	if err != nil || len(parsed) != 6 {
+	if err != nil || len(mac) != 0 && len(mac) != 6 {
 		return nil, invalidField("the MAC address", "must have 6 bytes")
 	}
-	return network.HardwareAddr(parsed), nil
+	return mac, nil
 }

@@ -123,11 +123,8 @@ func filteredFamilies(folder string) []string {
 // returns "" if it is unknown.
 func boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	namespace, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
+	namespace, other := os.Readlink("/proc/self/ns/net")
+	if err != nil || other != nil {
 		return ""
 	}
 	return strings.TrimSpace(string(id)) + " " + namespace

@@ -201,7 +201,7 @@ func (l *Driver) renewed(s *space, r PoolRequest, p LeasedPool, pool *policy.Poo
 		}
 		p.Within = r.Within
 	}
-	if options := ourOptions(r.Options); options != nil {
+	if options := ourOptions(r.Options); len(options) > 0 {
 		p.Profile, p.Options = options[OptionProfile], options
 	}
 	if !s.shared {
@@ -334,15 +334,8 @@ func checkOptions(options map[string]string) error {
 
 // ourOptions returns the user's options.
 func ourOptions(options map[string]string) map[string]string {
-	users := map[string]string{}
-	for _, name := range []string{OptionProfile, optionPool} {
-		if value := options[name]; value != "" {
-			users[name] = value
-		}
-	}
-	if len(users) == 0 {
-		return nil
-	}
+	users := maps.Clone(options)
+	maps.DeleteFunc(users, func(name, value string) bool { return value == "" || name != OptionProfile && name != optionPool })
 	return users
 }
 
@@ -449,10 +442,8 @@ func checkRange(pool *policy.Pool, prefix, part netip.Prefix) error {
 // gatewayOf returns the gateway that a pool declares in a subnet, or the zero Addr.
 func gatewayOf(pool *policy.Pool, prefix netip.Prefix) netip.Addr {
 	if pool != nil {
-		for _, gateway := range pool.Gateways {
-			if prefix.Contains(gateway) {
-				return gateway
-			}
+		if i := slices.IndexFunc(pool.Gateways, prefix.Contains); i >= 0 {
+			return pool.Gateways[i]
 		}
 	}
 	return netip.Addr{}
