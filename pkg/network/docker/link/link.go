@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// ErrImpossible means that this machine cannot perform the request and a retry does not help. Otherwise errors wrap
-// network.ErrUnavailable if a retry may help, and network.ErrTaken if a resource is in use.
+// ErrImpossible means that this machine cannot perform the request and a retry does not help. Other errors wrap
+// network.ErrUnavailable if a retry may help, network.ErrTaken if another user has a link, or an error of the kernel.
 var ErrImpossible = errors.New("not possible")
 
 // ErrNoSegment means that the links of a port's network are missing, for instance after a restart of the

@@ -19,8 +19,7 @@ import (
 
 // EnsurePort makes the interface of an endpoint match, down and marked, and returns it with its MAC address, except for
 // ipvlan. If one end of a veth pair has moved into a sandbox, only this side is completed. It fails like EnsureSegment,
-// with ErrNoSegment, or with network.ErrTaken for a MAC address or VLAN in use. Ports of the kind vlan need a VLAN, and
-// ports of ipvlan have no MAC address.
+// or with ErrNoSegment. Ports of the kind vlan need a VLAN, and ports of ipvlan have no MAC address.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	made := p
 	err := k.do(ctx, "endpoint/"+p.Endpoint, func(h session) (err error) {

@@ -27,7 +27,8 @@ import (
 
 // EnsureSegment makes the links of a network except its endpoints match s: bridge, addresses, tunnel with its peers,
 // VLAN of the parent. s must have no Problems. It returns ErrImpossible if the kernel lacks a kind,
-// network.ErrUnavailable while the parent is missing or down, and network.ErrTaken if a needed resource is in use.
+// network.ErrUnavailable while the parent is missing or down, network.ErrTaken if another network or program has a link
+// or the parent, and other errors of the kernel.
 func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	return k.do(ctx, "network/"+s.Network, func(h session) error {
 		if s.hasSubinterface() {
