@@ -126,7 +126,7 @@ func (k *kernel) links() []string {
 		for _, part := range []struct {
 			name   string
 			number int
-		}{{"vlan", int(s.VLAN)}, {"vni", int(s.VNI)}, {"mtu", s.MTU}} {
+		}{{"vlan", s.VLAN}, {"vni", s.VNI}, {"mtu", s.MTU}} {
 			if part.number != 0 {
 				line += fmt.Sprint(" ", part.name, "=", part.number)
 			}

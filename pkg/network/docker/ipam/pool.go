@@ -349,7 +349,7 @@ type candidate struct {
 // candidates returns the subnets that a request allows, in order, and the selection of the options for messages. It
 // fails if there is none.
 //
-//nolint:cyclop,funlen // one list of checks
+//nolint:cyclop // one list of checks
 func candidates(p *policy.Policy, r PoolRequest) (subnets []candidate, what string, err error) {
 	var pools []*policy.Pool
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
