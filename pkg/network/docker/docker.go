@@ -117,9 +117,10 @@ var methods = map[string]method{
 		}},
 	"NetworkDriver.EndpointOperInfo": {do: (*handler).endpointInfo, check: (*request).checkEndpoint},
 	"NetworkDriver.Join":             {do: (*handler).join, check: (*request).checkEndpoint},
-	"NetworkDriver.Leave": {check: (*request).checkEndpoint, do: func(h *handler, ctx context.Context, q *request) (any, error) {
-		return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
-	}},
+	"NetworkDriver.Leave": {check: (*request).checkEndpoint,
+		do: func(h *handler, ctx context.Context, q *request) (any, error) {
+			return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
+		}},
 	"NetworkDriver.ProgramExternalConnectivity": {do: (*handler).refusePorts, check: (*request).checkEndpoint},
 	"NetworkDriver.RevokeExternalConnectivity":  {do: (*handler).ignore, check: (*request).checkEndpoint}, // no port is published
 	"NetworkDriver.DiscoverNew":                 {do: discover(false)},
@@ -128,9 +129,10 @@ var methods = map[string]method{
 	"IpamDriver.GetCapabilities":         {do: (*handler).ipamCapabilities, noBody: true},
 	"IpamDriver.GetDefaultAddressSpaces": {do: (*handler).addressSpaces, noBody: true},
 	"IpamDriver.RequestPool":             {do: (*handler).requestPool},
-	"IpamDriver.ReleasePool": {check: (*request).checkPool, do: func(h *handler, ctx context.Context, q *request) (any, error) {
-		return nil, h.Leases.ReleasePool(ctx, q.PoolID)
-	}},
+	"IpamDriver.ReleasePool": {check: (*request).checkPool,
+		do: func(h *handler, ctx context.Context, q *request) (any, error) {
+			return nil, h.Leases.ReleasePool(ctx, q.PoolID)
+		}},
 	"IpamDriver.RequestAddress": {do: (*handler).requestAddress, check: (*request).checkPool},
 	"IpamDriver.ReleaseAddress": {do: (*handler).releaseAddress, check: (*request).checkPool},
 }

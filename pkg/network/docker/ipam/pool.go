@@ -335,7 +335,9 @@ func checkOptions(options map[string]string) error {
 // ourOptions returns the user's options.
 func ourOptions(options map[string]string) map[string]string {
 	users := maps.Clone(options)
-	maps.DeleteFunc(users, func(name, value string) bool { return value == "" || name != OptionProfile && name != optionPool })
+	maps.DeleteFunc(users, func(name, value string) bool {
+		return value == "" || name != OptionProfile && name != optionPool
+	})
 	return users
 }
 
