@@ -133,10 +133,16 @@ func (l *Landscape) configure(ctx context.Context, options Options) error {
 		ControlPlaneStopTimeout:  timeout,
 	}
 	plane := &l.environment.ControlPlane
-	plane.Etcd = &envtest.Etcd{DataDir: filepath.Join(l.folder, "etcd"), Path: filepath.Join(l.binaries, "etcd")}
+	plane.Etcd = &envtest.Etcd{DataDir: filepath.Join(l.folder, "etcd")}
 	server := plane.GetAPIServer()
 	server.CertDir = filepath.Join(l.folder, "kube-apiserver")
-	server.Path = filepath.Join(l.binaries, "kube-apiserver")
+	var err error
+	if plane.Etcd.Path, err = l.launcher("etcd"); err != nil {
+		return err
+	}
+	if server.Path, err = l.launcher("kube-apiserver"); err != nil {
+		return err
+	}
 	plane.KubectlPath = filepath.Join(l.binaries, "kubectl")
 	for _, folder := range []string{plane.Etcd.DataDir, server.CertDir} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
