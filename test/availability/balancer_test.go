@@ -21,7 +21,7 @@ import (
 // The readiness probe equals that of the chart, with a shorter period. The period decides how long new connections
 // reach a hanging replica, but not how many calls are lost on existing connections.
 const (
-	probePeriod  = 100 * time.Millisecond
+	probePeriod  = 250 * time.Millisecond
 	probeTimeout = 2 * time.Second
 )
 

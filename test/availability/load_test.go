@@ -28,8 +28,8 @@ const (
 	// callTimeout is longer than the webhook's.
 	callTimeout = 40 * time.Second
 	// pause is the time between the calls of a client, which would otherwise take the CPU that a starting server needs.
-	// With it, a call begins every few milliseconds.
-	pause = 25 * time.Millisecond
+	// With it, a call begins every few milliseconds. Steps wait for numbers of answers, not for a time.
+	pause = 50 * time.Millisecond
 )
 
 // profile returns a profile that writes a number and a fact of its shoot into the kube-controller-manager.
