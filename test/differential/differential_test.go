@@ -5,7 +5,9 @@
 // Package differential_test compares Graft with Gardener's own library: the edits of testdata/profile.yaml are made by
 // the engine, and by an ensurer behind the library's generic mutator and admission handler, on the control planes that
 // Gardener's component code writes. The results must mean the same but for the differences that are listed in
-// differences_test.go and docs/differences.md. Each of these must occur, and nothing else may.
+// differences_test.go and docs/differences.md. Each of these must occur, and nothing else may. TestWorker and TestEtcd
+// check that the objects of `make start-interpreter` equal those that Gardener writes, with statuses in members of the
+// types of their controllers; -update writes them.
 package differential_test
 
 import (

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package shown_test
+package differential_test
 
 import (
 	"encoding/json"
@@ -42,14 +42,14 @@ func TestWorker(t *testing.T) {
 	must(t, extensionsv1alpha1.AddToScheme(scheme))
 	c := fake.NewClientBuilder().WithScheme(scheme).Build()
 	now := worker.TimeNow
-	worker.TimeNow = func() time.Time { return at(t, before).Time }
+	worker.TimeNow = func() time.Time { return timeOf(t, before).Time }
 	t.Cleanup(func() { worker.TimeNow = now })
 	must(t, worker.New(logr.Discard(), c, workerValues(), time.Second, time.Second, time.Second).Deploy(t.Context()))
 	made := &extensionsv1alpha1.Worker{}
 	must(t, c.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "live"}, made))
 	made.TypeMeta = metav1.TypeMeta{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Worker"}
 	made.ResourceVersion, made.Generation = "", 4
-	compare(t, "worker.yaml", "", made)
+	compareFile(t, "worker.yaml", "", made)
 
 	// The operation has been consumed; the timestamp stays.
 	delete(made.Annotations, "gardener.cloud/operation")
@@ -60,11 +60,11 @@ func TestWorker(t *testing.T) {
 			ObservedGeneration: 2,
 			LastOperation: &gardencorev1beta1.LastOperation{
 				Type: "Reconcile", State: "Succeeded", Progress: 100, Description: "Successfully reconciled worker",
-				LastUpdateTime: at(t, later),
+				LastUpdateTime: timeOf(t, later),
 			},
 			Conditions: []gardencorev1beta1.Condition{{
 				Type: "EveryNodeReady", Status: "True", Reason: "EveryNodeReady", Message: "All nodes are ready.",
-				LastTransitionTime: at(t, later), LastUpdateTime: at(t, later),
+				LastTransitionTime: timeOf(t, later), LastUpdateTime: timeOf(t, later),
 			}},
 			State: &runtime.RawExtension{Raw: []byte(`{"machineDeployments":{"live-general-z1":{"replicas":2}}}`)},
 			ProviderStatus: &runtime.RawExtension{Raw: []byte(
@@ -72,9 +72,10 @@ func TestWorker(t *testing.T) {
 		},
 		MachineDeployments: []extensionsv1alpha1.MachineDeployment{{Name: "live-general-z1", Minimum: 1,
 			Maximum: 3, Priority: ptr.To[int32](0)}},
-		MachineDeploymentsLastUpdateTime: ptr.To(at(t, later)),
+		MachineDeploymentsLastUpdateTime: ptr.To(timeOf(t, later)),
 	}
-	compare(t, "worker.member.yaml", "The same Worker in a member, where an extension has done what was asked for.", made)
+	compareFile(t, "worker.member.yaml",
+		"The same Worker in a member, where an extension has done what was asked for.", made)
 }
 
 // workerValues are gardenlet's values for a small shoot.
@@ -110,7 +111,7 @@ func TestEtcd(t *testing.T) {
 	made := &druidcorev1alpha1.Etcd{}
 	must(t, json.Unmarshal(found.JSON, made))
 	made.Generation = 3
-	compare(t, "etcd.yaml", "", made)
+	compareFile(t, "etcd.yaml", "", made)
 
 	delete(made.Annotations, "gardener.cloud/operation")
 	made.Annotations["resourcetemplate.karmada.io/generation"] = "3"
@@ -121,29 +122,29 @@ func TestEtcd(t *testing.T) {
 		Conditions: []druidcorev1alpha1.Condition{
 			{Type: druidcorev1alpha1.ConditionTypeReady, Status: druidcorev1alpha1.ConditionTrue, Reason: "Quorate",
 				Message:            "The majority of members is ready",
-				LastTransitionTime: at(t, later), LastUpdateTime: at(t, later)},
+				LastTransitionTime: timeOf(t, later), LastUpdateTime: timeOf(t, later)},
 			{Type: druidcorev1alpha1.ConditionTypeBackupReady, Status: druidcorev1alpha1.ConditionFalse, Reason: "BackupFailed",
 				Message:            "Stale snapshots",
-				LastTransitionTime: at(t, later), LastUpdateTime: at(t, later)},
+				LastTransitionTime: timeOf(t, later), LastUpdateTime: timeOf(t, later)},
 		},
 	}
-	compare(t, "etcd.member.yaml", "The same Etcd in a member, in which no backup was made.", made)
+	compareFile(t, "etcd.member.yaml", "The same Etcd in a member, in which no backup was made.", made)
 }
 
-// compare checks that a file has an object as it is encoded.
-func compare(t *testing.T, name, says string, object any) {
+// compareFile checks that a file of `make start-interpreter` has an object as it is encoded.
+func compareFile(t *testing.T, name, says string, object any) {
 	t.Helper()
 	raw, err := yaml.Marshal(object)
 	must(t, err)
 	text := "# SPDX-FileCopyrightText: The Graft authors\n#\n# SPDX-License-Identifier: Apache-2.0\n\n"
 	if says == "" {
-		says = "As gardenlet writes it; go test ./test/interpreter/shown -update does, with Gardener's own code."
+		says = "As gardenlet writes it; go test ./test/differential -update does, with Gardener's own code."
 	}
-	golden.Compare(t, filepath.Join("..", "..", "..", "hack", "start", "interpreter", "objects", name),
+	golden.Compare(t, filepath.Join("..", "..", "hack", "start", "interpreter", "objects", name),
 		text+"# "+says+"\n"+strings.ReplaceAll(string(raw), "  creationTimestamp: null\n", ""))
 }
 
-func at(t *testing.T, text string) metav1.Time {
+func timeOf(t *testing.T, text string) metav1.Time {
 	t.Helper()
 	parsed, err := time.Parse(time.RFC3339, text)
 	must(t, err)
