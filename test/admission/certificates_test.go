@@ -17,11 +17,10 @@ import (
 // generated are the Secrets with the CA and the certificate that the first program with ordinary options has generated.
 var generated []corev1.Secret
 
-// isOrdinary reports whether the certificates of another program fit, because nothing about certificates, namespaces
-// or permissions is special.
+// isOrdinary reports whether the certificates of another program fit, because nothing about certificates or namespaces
+// is special. A program for which they do not fit generates its own.
 func (o programOptions) isOrdinary() bool {
-	return o.Arguments == nil && o.Reach == nil && o.Values == nil && o.Without == "" && o.Namespace == "" &&
-		o.Before == nil && o.Beside == nil
+	return o.Namespace == "" && o.Before == nil && o.Beside == nil
 }
 
 // keepCertificates keeps the certificates of the first ordinary program.
