@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch_test holds the definition of ResourceExploringWebhookConfiguration against a real kube-apiserver: it
+// Package exploring_test holds the definition of ResourceExploringWebhookConfiguration against a real kube-apiserver: it
 // defaults and refuses as package configuration does. Start reading at TestDefinition.
-package dispatch_test
+package exploring_test
 
 import (
 	"encoding/json"

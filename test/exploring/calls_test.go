@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package dispatch_test
+package exploring_test
 
 import (
 	"encoding/json"
