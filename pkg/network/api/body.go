@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"reflect"
 	"strconv"
 	"strings"
 )
@@ -39,12 +38,15 @@ func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error
 	if len(bytes.TrimSpace(body)) == 0 {
 		return &Problem{Status: http.StatusBadRequest, Message: ErrNoBody.Error(), Cause: ErrNoBody}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if err := decoder.Decode(into); err != nil {
-		return undecoded(err)
+	err = json.Unmarshal(body, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return Problemf(http.StatusBadRequest, "%s has a value of the wrong type, at byte %d", cmp.Or(wrong.Field, "the body"), wrong.Offset)
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Problemf(http.StatusBadRequest, "the body has text after its JSON, at byte %d", decoder.InputOffset())
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return Problemf(http.StatusBadRequest, "the body is not JSON: %s, at byte %d", wrong.Error(), wrong.Offset)
+	}
+	if err != nil {
+		return Problemf(http.StatusBadRequest, "the body has a value that cannot be read")
 	}
 	return nil
 }
@@ -58,42 +60,6 @@ func unread(err error, maximum int64) error {
 		return Problemf(http.StatusRequestTimeout, "the body was not received in time")
 	}
 	return Problemf(http.StatusBadRequest, "the body could not be read completely")
-}
-
-// undecoded returns the problem of a body that is not the wanted JSON.
-func undecoded(err error) error {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return Problemf(http.StatusBadRequest, "%s must be %s, at byte %d", cmp.Or(wrong.Field, "the body"), wanted(wrong.Type), wrong.Offset)
-	}
-	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return Problemf(http.StatusBadRequest, "the body is not JSON: %s, at byte %d", wrong.Error(), wrong.Offset)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return Problemf(http.StatusBadRequest, "the body is not JSON: it ends too early")
-	}
-	return Problemf(http.StatusBadRequest, "the body has a value that cannot be read")
-}
-
-// wanted returns the JSON name of a type.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number of " + strconv.Itoa(t.Bits()) + " bits"
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number of " + strconv.Itoa(t.Bits()) + " bits that is not negative"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Pointer:
-		return wanted(t.Elem())
-	default:
-		return "an object"
-	}
 }
 
 // Write answers with a body of JSON, or with an empty one if body is nil.

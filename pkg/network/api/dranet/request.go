@@ -13,6 +13,9 @@ import (
 	"strings"
 	"unicode"
 
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
@@ -24,35 +27,9 @@ import (
 type request struct {
 	Device   device.Device `json:"device"`
 	ClaimUID string        `json:"claim_uid"`
-	Claim    claim         `json:"claim"`
-	Config   device.Config `json:"config"`
-}
-
-// claim holds the required fields of a ResourceClaim (resource.k8s.io/v1).
-type claim struct {
-	Metadata struct {
-		UID         string            `json:"uid"`
-		Namespace   string            `json:"namespace"`
-		Name        string            `json:"name"`
-		Labels      map[string]string `json:"labels"`
-		Annotations map[string]string `json:"annotations"`
-	} `json:"metadata"`
-	Status struct {
-		Allocation struct {
-			Devices struct {
-				// Results are the devices that were allocated to the claim. DRANET names its pools after their nodes.
-				Results []struct {
-					Driver string `json:"driver"`
-					Pool   string `json:"pool"`
-				} `json:"results"`
-			} `json:"devices"`
-		} `json:"allocation"`
-		ReservedFor []struct {
-			Resource string `json:"resource"`
-			Name     string `json:"name"`
-			UID      string `json:"uid"`
-		} `json:"reservedFor"`
-	} `json:"status"`
+	// Claim.Status lists the devices of the claim. DRANET names its pools after their nodes.
+	Claim  resourcev1.ResourceClaim `json:"claim"`
+	Config device.Config            `json:"config"`
 }
 
 // driver is DRANET's name in a claim, which can also contain devices of other drivers.
@@ -65,11 +42,11 @@ const longestText = 253
 // uid returns the UID of the claim, and the field that has it. It fails for an invalid UID or name of the device.
 func (r *request) uid() (uid, field string, err error) {
 	uid, field = r.ClaimUID, "claim_uid"
-	if r.Claim.Metadata.UID != "" {
-		if uid != "" && uid != r.Claim.Metadata.UID {
+	if sent := string(r.Claim.UID); sent != "" {
+		if uid != "" && uid != sent {
 			return "", "", badRequest("claim_uid and claim.metadata.uid are different")
 		}
-		uid, field = r.Claim.Metadata.UID, "claim.metadata.uid"
+		uid, field = sent, "claim.metadata.uid"
 	}
 	switch {
 	case uid == "":
@@ -95,10 +72,15 @@ func checkDevice(d device.Device) error {
 	return nil
 }
 
+// results returns the allocated devices of the claim, if the caller lists them.
+func (r *request) results() []resourcev1.DeviceRequestAllocationResult {
+	return ptr.Deref(r.Claim.Status.Allocation, resourcev1.AllocationResult{}).Devices.Results
+}
+
 // nodes returns the nodes of DRANET's devices of the claim, one for each device, if the caller lists them.
 func (r *request) nodes() []string {
 	var nodes []string
-	for _, one := range r.Claim.Status.Allocation.Devices.Results {
+	for _, one := range r.results() {
 		if one.Driver == driver {
 			nodes = append(nodes, one.Pool)
 		}
@@ -129,22 +111,22 @@ func (r *request) addresses() []netip.Addr {
 // holder returns the claim for the ledger.
 func (r *request) holder(uid, node string, s search) network.Holder {
 	return network.Holder{
-		Kind: "ResourceClaim", Namespace: r.Claim.Metadata.Namespace, Name: r.Claim.Metadata.Name, UID: uid, Node: node,
+		Kind: "ResourceClaim", Namespace: r.Claim.Namespace, Name: r.Claim.Name, UID: uid, Node: node,
 		Device: cmp.Or(r.Device.Name, s.who[kindPCI], s.who[kindMAC]), Aliases: s.aliases(),
 	}
 }
 
 // subject returns the request for expressions.
 func (r *request) subject(uid, node string) policy.Subject {
-	d, m := canonical(r.Device), r.Claim.Metadata
+	d, m := canonical(r.Device), r.Claim.ObjectMeta
 	s := policy.Subject{
 		Contract: contract, Profile: r.Config.Profile, Node: node, Parent: d.MAC, Device: d, Config: r.Config, Addresses: r.addresses(),
 		Claim: &policy.Claim{UID: uid, Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, Annotations: m.Annotations},
 	}
 	for _, c := range r.Claim.Status.ReservedFor {
 		if c.Resource == "pods" {
-			s.Claim.Pods = append(s.Claim.Pods, c.UID)
-			s.Pod = &policy.Pod{UID: c.UID, Namespace: m.Namespace, Name: c.Name}
+			s.Claim.Pods = append(s.Claim.Pods, string(c.UID))
+			s.Pod = &policy.Pod{UID: string(c.UID), Namespace: m.Namespace, Name: c.Name}
 		}
 	}
 	if len(s.Claim.Pods) != 1 {
@@ -161,9 +143,9 @@ func (r *request) checkNames(uid, uidField string) error {
 		f.Add("device.mac_address", errors.New("must be a MAC address"))
 	}
 	f.Add(uidField, api.CheckUID(uid))
-	f.Add("claim.metadata.namespace", api.CheckNamespace(r.Claim.Metadata.Namespace))
-	f.Add("claim.metadata.name", api.CheckName(r.Claim.Metadata.Name))
-	for i, one := range r.Claim.Status.Allocation.Devices.Results {
+	f.Add("claim.metadata.namespace", api.CheckNamespace(r.Claim.Namespace))
+	f.Add("claim.metadata.name", api.CheckName(r.Claim.Name))
+	for i, one := range r.results() {
 		if one.Driver == driver { // other drivers may use any pool names
 			f.Add(fmt.Sprintf("claim.status.allocation.devices.results[%d].pool", i), api.CheckName(one.Pool))
 		}
@@ -171,7 +153,7 @@ func (r *request) checkNames(uid, uidField string) error {
 	for i, one := range r.Claim.Status.ReservedFor {
 		field := fmt.Sprintf("claim.status.reservedFor[%d]", i)
 		f.Add(field+".name", api.CheckName(one.Name))
-		f.Add(field+".uid", api.CheckUID(one.UID))
+		f.Add(field+".uid", api.CheckUID(string(one.UID)))
 	}
 	return f.Problem()
 }
