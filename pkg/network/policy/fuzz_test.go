@@ -79,6 +79,6 @@ func FuzzCompile(f *testing.F) {
 			_, _ = of.Profile(name).Config(t.Context(), Subject{}) // any result is valid
 		}
 		_ = of.Permit(t.Context(), Subject{})
-		of.Shared()
+		of.CheckAlone("worker-1", true)
 	})
 }

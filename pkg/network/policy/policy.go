@@ -139,32 +139,30 @@ func (p *Policy) For(node string) (*Policy, error) {
 	return &of, nil
 }
 
-// Shared returns the names of the pools that several servers may serve: those that neither name exactly one node nor
-// are exclusive. A server with its own ledger must not serve them.
-func (p *Policy) Shared() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Pools)), func(name string) bool {
-		return p.Pools[name].Exclusive || len(p.Pools[name].Nodes) == 1
-	})
-}
-
-// CheckExclusive returns a finding for each exclusive pool that names no node: other servers may have the same pool. Findings
-// are warnings, or errors if each node is known to have a server with these pools.
-func (p *Policy) CheckExclusive(node string, each bool) source.Findings {
+// CheckAlone returns findings for pools that other servers with ledgers of their own may serve too, so that two servers
+// would allocate the same address. An exclusive pool without nodes is an error if each node is known to have a server
+// with these pools, and a warning on a server of a node.
+func (p *Policy) CheckAlone(node string, each bool) source.Findings {
 	var findings source.Findings
 	for _, pool := range p.Pools {
-		if !pool.Exclusive || len(pool.Nodes) > 0 {
-			continue
+		switch {
+		case len(pool.Nodes) == 1 || pool.Exclusive && node == "":
+		case !pool.Exclusive:
+			findings = append(findings, pool.origin.FindingOf(source.ExclusiveFields, "several servers may serve this pool, but the ledger belongs to "+
+				"this server: write nodes with one node, and declare a pool for each node; or write exclusive: true if this is its only "+
+				"server; or use ledger.etcd, which servers can share"))
+		default:
+			why := fmt.Sprintf("this server is for the node %s, and servers of other nodes with this profile would allocate the same addresses", node)
+			if each {
+				why = "a DaemonSet runs a server with this profile on each node, and two of them would allocate the same address"
+			}
+			finding := pool.exclusiveAt.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and declare a pool for each node; "+
+				"or use ledger.etcd, which servers can share; or run one server for all nodes", why, node)
+			if !each {
+				finding = finding.Warn()
+			}
+			findings = append(findings, finding)
 		}
-		why := fmt.Sprintf("this server is for the node %s, and servers of other nodes with this profile would allocate the same addresses", node)
-		if each {
-			why = "a DaemonSet runs a server with this profile on each node, and two of them would allocate the same address"
-		}
-		finding := pool.exclusiveAt.FindingOf(source.ExclusiveFields, "%s: write nodes: [%s], and declare a pool for each node; "+
-			"or use ledger.etcd, which servers can share; or run one server for all nodes", why, node)
-		if !each {
-			finding = finding.Warn()
-		}
-		findings = append(findings, finding)
 	}
 	findings.Sort()
 	return findings

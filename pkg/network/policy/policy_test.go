@@ -158,7 +158,10 @@ func TestFor(t *testing.T) {
 			Shared  []string `json:"shared"`
 			Overlay []string `json:"overlay"`
 			Other   bool     `json:"other"`
-		}{[]string{}, []string{}, of.Shared(), []string{}, of.Profile("acme.com/other").Elsewhere}
+		}{[]string{}, []string{}, nil, []string{}, of.Profile("acme.com/other").Elsewhere}
+		for _, finding := range of.CheckAlone(node, false).Errors() {
+			got.Shared = append(got.Shared, strings.TrimPrefix(finding.Path, "pools."))
+		}
 		for name := range of.Pools {
 			got.Pools = append(got.Pools, name)
 		}
@@ -167,6 +170,7 @@ func TestFor(t *testing.T) {
 		}
 		slices.Sort(got.Pools)
 		slices.Sort(got.Clouds)
+		slices.Sort(got.Shared)
 		for _, pool := range of.Profile("acme.com/overlay").Pools {
 			got.Overlay = append(got.Overlay, pool.Name)
 		}

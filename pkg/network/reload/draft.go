@@ -8,10 +8,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -31,9 +29,6 @@ type draft struct {
 	warnings source.Findings
 }
 
-// errNoProfiles means that the server would have no profile.
-var errNoProfiles = errors.New("no NetworkProfile was found")
-
 // draft compiles the files. Clouds that are declared as in the active configuration are kept; active may be nil.
 func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 	documents, findings := profile.LoadNetworks(files...)
@@ -43,25 +38,20 @@ func (o *Options) draft(files []source.File, active *draft) (*draft, error) {
 		return nil, err
 	}
 	if len(documents) == 0 {
-		return nil, errNoProfiles
+		return nil, errors.New("no NetworkProfile was found")
 	}
 	served, err := whole.For(o.Node)
 	if err != nil {
 		return nil, err
 	}
-	if shared := served.Shared(); len(shared) > 0 && !o.Shared {
-		return nil, sharedError(shared, o.Node)
+	if !o.Shared {
+		findings = append(findings, served.CheckAlone(o.Node, o.EachNode)...)
 	}
-	var vouched source.Findings
-	if o.Node != "" && !o.Shared {
-		vouched = served.CheckExclusive(o.Node, o.EachNode)
-	}
-	if err := vouched.Errors().Err(); err != nil {
+	if err := findings.Errors().Err(); err != nil {
 		return nil, err
 	}
 	d := &draft{
-		documents: documents, policy: served, clouds: map[string]service.LimitedCloud{}, declared: whole.Clouds,
-		warnings: slices.Concat(findings, vouched),
+		documents: documents, policy: served, clouds: map[string]service.LimitedCloud{}, declared: whole.Clouds, warnings: findings,
 	}
 	if err := d.makeClouds(o, cmp.Or(active, &draft{})); err != nil {
 		return nil, err
@@ -91,17 +81,6 @@ func (d *draft) makeClouds(o *Options, active *draft) error {
 		}
 	}
 	return problems.Err()
-}
-
-// sharedError explains how to declare pools that belong only to this server.
-func sharedError(pools []string, node string) error {
-	nodes := "nodes: [the node of this server]"
-	if node != "" {
-		nodes = "nodes: [" + node + "]"
-	}
-	return fmt.Errorf("several servers may serve the pools %s, but the ledger belongs to this server: two servers would allocate the same address. "+
-		"Write %s in each pool, and declare pools for each node; or write exclusive: true if this is the only server of the pool; or use "+
-		"ledger.etcd, which servers can share", strings.Join(pools, ", "), nodes)
 }
 
 // written returns the content of a declaration without position, order and comments.
@@ -156,15 +135,4 @@ func (d *draft) servicePools() map[string]service.Pool {
 		pools[name] = pool
 	}
 	return pools
-}
-
-// builtin returns the pools without a cloud.
-func (d *draft) builtin() []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
-		if d.policy.Pools[name].Cloud == "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }

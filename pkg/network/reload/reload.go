@@ -195,9 +195,6 @@ func (r *Reloader) leavesPool(next *draft, a network.Allocation) bool {
 func (r *Reloader) logActivated(before, next *draft, drained map[string]int) {
 	log := r.options.Log
 	r.reload.LogActive(profile.Summaries(next.documents), next.policy.Hash, next.warnings, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
-	if names := next.builtin(); len(names) > 0 {
-		log.Info("Pools of the builtin cloud: nothing is programmed outside of this machine for their addresses", "pools", names)
-	}
 	for pool, count := range drained {
 		if next.policy.Pool(pool) != nil {
 			log.Info("Allocations are outside of their pool now: they stay with their owners, and are not allocated again after their release", "pool", pool, "allocations", count)

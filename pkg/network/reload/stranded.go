@@ -17,59 +17,42 @@ import (
 
 // Stranded is the error of profiles that would leave held addresses outside of their pools.
 type Stranded struct {
-	// Pools are how many allocations of each pool would be, and Count how many all are.
-	Pools map[string]int
-	Count int
-	// First are the first allocations, and Gone the removed pools.
-	First []network.Allocation
-	Gone  []string
+	// Pools are how many allocations of each pool would be.
+	Pools   map[string]int
+	message string
 }
 
 // shown is the number of allocations that a message names.
 const shown = 20
 
+// newStranded returns the error for allocations. It names the first of them, and the possible actions.
 func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
-	s := &Stranded{Pools: map[string]int{}, Count: len(all), First: all[:min(shown, len(all))]}
-	for _, a := range all {
+	s := &Stranded{Pools: map[string]int{}}
+	var lines []string
+	for i, a := range all {
 		s.Pools[a.Pool]++
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Pools)) {
-		if next.Pool(name) == nil {
-			s.Gone = append(s.Gone, name)
+		if i < shown {
+			addresses := strings.Trim(fmt.Sprint(a.Addresses), "[]")
+			holder := cmp.Or(a.Holder.String(), "an unknown owner of "+a.Owner.Contract)
+			lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", addresses, a.Pool, holder))
 		}
 	}
+	if more := len(all) - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	names := slices.Sorted(maps.Keys(s.Pools))
+	gone := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return next.Pool(name) != nil })
+	if len(gone) > 0 {
+		lines = append(lines, "Allocations of a removed pool cannot be released: write "+strings.Join(gone, ", ")+" again until nothing of it is held.")
+	}
+	if len(gone) < len(names) {
+		lines = append(lines, "Either restore the addresses of the pool, or release the allocations first;",
+			"or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.")
+	}
+	s.message = fmt.Sprintf("held allocations that would be outside of their pools (%s): %d\n%s",
+		strings.Join(names, ", "), len(all), strings.Join(lines, "\n"))
 	return s
 }
 
-// Error names the addresses and the possible actions.
-func (s *Stranded) Error() string {
-	noun, pools := "allocations", "pools"
-	if s.Count == 1 {
-		noun = "allocation"
-	}
-	if len(s.Pools) == 1 {
-		pools = "pool"
-	}
-	names := strings.Join(slices.Sorted(maps.Keys(s.Pools)), ", ")
-	lines := []string{fmt.Sprintf("%d held %s would be outside of the %s %s:", s.Count, noun, pools, names)}
-	for _, a := range s.First {
-		addresses := make([]string, len(a.Addresses))
-		for i, address := range a.Addresses {
-			addresses[i] = address.String()
-		}
-		holder := cmp.Or(a.Holder.String(), "an unknown owner of "+a.Owner.Contract)
-		lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", strings.Join(addresses, ", "), a.Pool, holder))
-	}
-	if more := s.Count - len(s.First); more > 0 {
-		lines = append(lines, fmt.Sprintf("  and %d more", more))
-	}
-	if len(s.Gone) > 0 {
-		lines = append(lines, "Allocations of a removed pool cannot be released: write "+strings.Join(s.Gone, ", ")+" again until nothing of it is held.")
-	}
-	if len(s.Gone) == len(s.Pools) { // there is nothing to write whenShrunk in
-		return strings.Join(append(lines, "whenShrunk: drain works only for existing pools: a pool can be removed when it has no allocations."), "\n")
-	}
-	return strings.Join(append(lines,
-		"Either restore the addresses of the pool, or release the allocations first;",
-		"or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release."), "\n")
-}
+// Error implements error.
+func (s *Stranded) Error() string { return s.message }
