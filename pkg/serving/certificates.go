@@ -14,7 +14,7 @@ import (
 
 // CertificateFiles are the files of a certificate that another program writes, such as cert-manager.
 type CertificateFiles struct {
-	// CertFile and KeyFile contain the certificate and its key. CAFile contains authorities; it may be empty.
+	// CertFile and KeyFile contain the certificate and its key. CAFile contains authorities. Both may be empty.
 	CertFile, KeyFile, CAFile string
 
 	accepted [][]byte
@@ -37,7 +37,11 @@ func (f *CertificateFiles) Load(use func(pair tls.Certificate, authorities []byt
 	if slices.EqualFunc(contents, f.accepted, bytes.Equal) {
 		return nil
 	}
-	pair, err := tls.X509KeyPair(contents[0], contents[1])
+	var pair tls.Certificate
+	var err error
+	if f.CertFile != "" || f.KeyFile != "" {
+		pair, err = tls.X509KeyPair(contents[0], contents[1])
+	}
 	if err == nil {
 		err = use(pair, contents[2])
 	}

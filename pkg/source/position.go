@@ -111,6 +111,11 @@ func (f Findings) Err() error {
 	return f
 }
 
+// Add adds a finding about a place.
+func (f *Findings) Add(p Place, rule LintRule, format string, arguments ...any) {
+	*f = append(*f, p.FindingOf(rule, format, arguments...))
+}
+
 // Sort orders the findings by position; findings at one place keep their order.
 func (f Findings) Sort() {
 	sort.SliceStable(f, func(i, j int) bool { return f[i].Before(f[j].Position) })

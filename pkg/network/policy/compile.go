@@ -82,7 +82,7 @@ func Clouds(documents []*profile.Network) map[string]CloudSpec {
 		at := position{Node: d.Node}.At("clouds")
 		for name, spec := range d.Clouds {
 			if _, double := specs[name]; !double {
-				specs[name] = CloudSpec{spec, at.At(name).Node, at.At(name).Path}
+				specs[name] = CloudSpec{spec, at.At(name)}
 			}
 		}
 	}

@@ -36,12 +36,10 @@ type Policy struct {
 	deny     []*denial
 }
 
-// CloudSpec is a declared cloud and its position.
+// CloudSpec is a declared cloud and its place in the document.
 type CloudSpec struct {
 	v1alpha1.NetworkCloud
-	// Node is the declaration, and Path its field in the document.
-	Node source.Node
-	Path string
+	source.Place
 }
 
 // Pool is a pool of addresses with its settings.

@@ -83,37 +83,35 @@ func Settle(spec policy.CloudSpec) time.Duration {
 // are findings. It returns nil for a declaration without a kind, which is a finding of its form. To add a kind of clouds:
 // a field of v1alpha1.NetworkCloud, a sibling package, and a case here.
 func create(spec policy.CloudSpec, o *Options) (cloud.Cloud, source.Findings) {
-	at := func(field string) (source.Node, string) { return spec.Node.Get(field), spec.Path + "." + field }
 	switch {
 	case spec.HTTP != nil:
-		n, path := at("http")
-		definition, findings := web.Compile(*spec.HTTP, n, path)
+		p := spec.At("http")
+		definition, findings := web.Compile(*spec.HTTP, p)
 		if o == nil || len(findings.Errors()) > 0 {
 			return nil, findings
 		}
 		made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: clock.RealClock{}})
-		return made, append(findings, missing(n, path, err)...)
+		return made, append(findings, missing(p, err)...)
 	case spec.OpenStack != nil:
-		n, path := at("openstack")
-		definition, findings := openstack.Compile(*spec.OpenStack, n, path)
+		p := spec.At("openstack")
+		definition, findings := openstack.Compile(*spec.OpenStack, p)
 		if o == nil || len(findings.Errors()) > 0 {
 			return nil, findings
 		}
 		made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: clock.RealClock{}, Metrics: o.OpenStack})
-		return made, append(findings, missing(n, path, err)...)
+		return made, append(findings, missing(p, err)...)
 	case spec.CNI != nil:
-		n, path := at("cni")
-		return createCNI(spec, n, path+".configuration", o)
+		return createCNI(spec, spec.At("cni").At("configuration"), o)
 	}
 	return nil, nil
 }
 
 // missing returns the finding about a file that is missing or unreadable.
-func missing(n source.Node, path string, err error) source.Findings {
+func missing(p source.Place, err error) source.Findings {
 	if err == nil {
 		return nil
 	}
-	return source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
+	return source.Findings{p.FindingOf(source.MissingFile, "%s", err)}
 }
 
 // networkName matches names of networks that the CNI specification allows.
@@ -121,20 +119,20 @@ var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 // createCNI works like create. It only warns about a missing configuration, because it is often created after the server
 // has started.
-func createCNI(spec policy.CloudSpec, n source.Node, path string, o *Options) (cloud.Cloud, source.Findings) {
-	name := spec.CNI.Configuration
+func createCNI(spec policy.CloudSpec, p source.Place, o *Options) (cloud.Cloud, source.Findings) {
+	name := spec.CNI.Configuration.Value
 	switch {
-	case name.Value == "":
-		return nil, source.Findings{n.Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
-	case !networkName.MatchString(name.Value):
-		const message = "%q is not the name of a CNI network configuration: use letters, digits, dots, dashes and underscores"
-		return nil, source.Findings{name.At.Finding(path, message, name.Value).Of(source.InvalidName)}
+	case name == "":
+		return nil, source.Findings{p.FindingOf(source.MissingField, "is missing: the name of a CNI network configuration")}
+	case !networkName.MatchString(name):
+		return nil, source.Findings{p.FindingOf(source.InvalidName,
+			"%q is not the name of a CNI network configuration: use letters, digits, dots, dashes and underscores", name)}
 	case o == nil:
 		return nil, nil
 	}
-	made := cni.New(name.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
+	made := cni.New(name, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
 	if err := made.Check(); err != nil {
-		return made, source.Findings{name.At.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
+		return made, source.Findings{p.FindingOf(source.MissingFile, "nothing can be allocated yet: %s", err).Warn()}
 	}
 	return made, nil
 }

@@ -64,7 +64,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("clouds (-want +got):\n%s", diff)
 	}
 	want := "clouds.yaml:30:30: clouds.lan.cni.configuration: nothing can be allocated yet: the CNI network configuration lan is not in FOLDER\n" +
-		"clouds.yaml:35:11: clouds.secret.http: reading a file of the cloud: open FOLDER/no-token: no such file or directory\n" +
+		"clouds.yaml:35:11: clouds.secret.http: reading the files of the cloud: open FOLDER/no-token: no such file or directory\n" +
 		"clouds.yaml:36:24: clouds.neutron.openstack: reading the credentials: open FOLDER/clouds.yaml: no such file or directory"
 	findings.Sort()
 	if diff := cmp.Diff(want, strings.ReplaceAll(findings.Error(), folder, "FOLDER")); diff != "" {
@@ -93,8 +93,8 @@ wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (d
 wrong.yaml:13:7: clouds.neutron.openstack: exactly one of cloudsFile and secretFolder is needed
 wrong.yaml:13:7: clouds.neutron.openstack.networkID: is missing: the ID of a Neutron network
 wrong.yaml:13:16: clouds.neutron.openstack.authURL: must be a URL such as https://keystone.example.com/v3
-wrong.yaml:14:19: clouds.neutron.openstack.subnetIDs: "pods" must be an ID, such as 1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f; names may be ambiguous
-wrong.yaml:15:29: clouds.neutron.openstack.allowedAddressPairs: "10.0.0.1/8" must be a prefix such as 10.96.0.0/11
+wrong.yaml:14:19: clouds.neutron.openstack.subnetIDs[0]: "pods" must be an ID, such as 1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f; names may be ambiguous
+wrong.yaml:15:29: clouds.neutron.openstack.allowedAddressPairs[0]: "10.0.0.1/8" must be a prefix such as 10.96.0.0/11
 wrong.yaml:16:19: clouds.neutron.openstack.namePrefix: "Shoot" must be at most 63 lower case letters, digits and dashes
 wrong.yaml:17:22: clouds.neutron.openstack.trunk.vlans: "4095" is not a VLAN: they are 1 to 4094, and a range is written as 100-4000`
 	if diff := cmp.Diff(want, findings.Error()); diff != "" {

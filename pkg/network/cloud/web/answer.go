@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -30,13 +29,10 @@ const maximumReference = 16 << 10
 // answer has the expressions for the fields of a binding, by name.
 type answer map[string]*expression.Tree
 
-func (c *definitionParser) answer(spec v1alpha1.NetworkHTTPAnswer, path string) answer {
+func (c *definitionParser) answer(p source.Place) answer {
 	made := answer{}
-	for name, n := range map[string]source.Node{
-		"mac": spec.MAC.At, "vlan": spec.VLAN.At, "addresses": spec.Addresses, "gateways": spec.Gateways, "routes": spec.Routes,
-		"reference": spec.Reference,
-	} {
-		if tree := c.tree(n, path+"."+name, c.environments.answer); tree != nil {
+	for _, name := range []string{"mac", "vlan", "addresses", "gateways", "routes", "reference"} {
+		if tree := c.tree(p.At(name), c.environments.answer); tree != nil {
 			made[name] = tree
 		}
 	}

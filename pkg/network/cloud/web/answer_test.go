@@ -25,7 +25,7 @@ func FuzzAnswer(f *testing.F) {
 	if findings = append(findings, source.Decode(nodes[0], "http", &spec)...); len(findings) > 0 {
 		f.Fatal(findings)
 	}
-	definition, findings := Compile(spec, nodes[0], "http")
+	definition, findings := Compile(spec, source.Place{Node: nodes[0], Path: "http"})
 	if len(findings) > 0 {
 		f.Fatal(findings)
 	}

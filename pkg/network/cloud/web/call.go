@@ -80,7 +80,7 @@ func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (
 		}
 		return nil, err
 	}
-	token, err := c.definition.files.readToken()
+	token, err := readToken(c.definition.tokenFile)
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -140,39 +140,27 @@ func escape(before, computed string) (string, error) {
 func (c *Cloud) currentClient() (*http.Client, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	content, err := c.definition.files.readCertificates()
-	if err == nil && (c.client == nil || content != c.content) {
-		var made *http.Client
-		if made, err = newClient(content); err == nil {
-			if c.client != nil {
-				c.client.CloseIdleConnections()
+	err := c.certificates.Load(func(pair tls.Certificate, authorities []byte) error {
+		config := &tls.Config{MinVersion: tls.VersionTLS12}
+		if len(pair.Certificate) > 0 {
+			config.Certificates = []tls.Certificate{pair}
+		}
+		if len(authorities) > 0 {
+			config.RootCAs = x509.NewCertPool()
+			if !config.RootCAs.AppendCertsFromPEM(authorities) {
+				return errors.New("there is no certificate in caFile")
 			}
-			c.client, c.content = made, content
 		}
-	}
-	if c.client != nil {
-		return c.client, nil
-	}
-	return nil, err
-}
-
-// newClient creates a client with a CA bundle, a certificate and its key.
-func newClient(content [3]string) (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if content[0] != "" {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(content[0])) {
-			return nil, errors.New("reading caFile: there is no certificate in it")
+		if c.client != nil {
+			c.client.CloseIdleConnections()
 		}
+		c.client = &http.Client{CheckRedirect: redirect, Transport: cloud.NewTransport(config)}
+		return nil
+	})
+	if c.client == nil {
+		return nil, fmt.Errorf("reading the files of the cloud: %w", err)
 	}
-	if content[1] != "" || content[2] != "" {
-		certificate, err := tls.X509KeyPair([]byte(content[1]), []byte(content[2]))
-		if err != nil {
-			return nil, errors.New("reading certFile and keyFile: not a certificate and its key")
-		}
-		config.Certificates = []tls.Certificate{certificate}
-	}
-	return &http.Client{CheckRedirect: redirect, Transport: cloud.NewTransport(config)}, nil
+	return c.client, nil
 }
 
 // redirect allows redirects on the same host with the same method. It returns any other redirect as the answer.
@@ -185,41 +173,18 @@ func redirect(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// files are the paths of files on the server. Empty paths are not used.
-type files struct {
-	ca, cert, key, token string
-}
-
-// readCertificates returns the contents of the CA bundle, the certificate and its key.
-func (f files) readCertificates() (content [3]string, err error) {
-	for i, path := range []string{f.ca, f.cert, f.key} {
-		if content[i], err = readFile(path); err != nil {
-			return content, err
-		}
-	}
-	return content, nil
-}
-
-// readToken returns the current bearer token, or an empty string if none is configured.
-func (f files) readToken() (string, error) {
-	raw, err := readFile(f.token)
-	if err != nil || f.token == "" {
-		return "", err
-	}
-	token := strings.TrimSpace(raw)
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", errors.New("reading tokenFile: it must contain one token and nothing else")
-	}
-	return token, nil
-}
-
-func readFile(path string) (string, error) {
+// readToken returns the current bearer token of a file, or an empty string without a file.
+func readToken(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
 	raw, err := disk.ReadFile(path, disk.CertificateSize)
 	if err != nil {
-		return "", fmt.Errorf("reading a file of the cloud: %w", err)
+		return "", fmt.Errorf("reading the files of the cloud: %w", err)
 	}
-	return string(raw), nil
+	token := strings.TrimSpace(string(raw))
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", errors.New("reading tokenFile: it must contain one token and nothing else")
+	}
+	return token, nil
 }

@@ -5,6 +5,7 @@
 package web
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,13 +17,15 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Definition is the compiled declaration of a cloud. It is immutable and safe for concurrent use.
 type Definition struct {
 	base               string
-	files              files
+	certificates       serving.CertificateFiles
+	tokenFile          string
 	headers            []header
 	bind, unbind, find *call
 }
@@ -45,86 +48,87 @@ type call struct {
 	refers bool
 }
 
-// Compile checks and compiles a declaration; n is the node of the field http, and path its path.
-func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition, source.Findings) {
+// Compile checks and compiles a declaration; p is the place of the field http.
+func Compile(spec v1alpha1.NetworkHTTP, p source.Place) (*Definition, source.Findings) {
 	c := &definitionParser{}
 	d := &Definition{
-		base:  c.base(spec.URL, n, path),
-		files: files{ca: spec.CAFile.Value, cert: spec.CertFile.Value, key: spec.KeyFile.Value, token: spec.TokenFile.Value},
+		base:         c.base(spec.URL.Value, p.At("url")),
+		certificates: serving.CertificateFiles{CertFile: spec.CertFile.Value, KeyFile: spec.KeyFile.Value, CAFile: spec.CAFile.Value},
+		tokenFile:    spec.TokenFile.Value,
 	}
-	c.checkFiles(spec, d.base, n, path)
+	c.checkFiles(d, p)
 	compiled, err := newEnvironments()
 	if err != nil {
-		return nil, source.FindingsOf(n, path, err)
+		return nil, source.FindingsOf(p.Node, p.Path, err)
 	}
 	c.environments = compiled.bind
-	d.headers = c.headers(spec, path+".headers")
-	if spec.Bind == nil {
-		c.add(n.Finding(path+".bind", "a cloud needs a call that binds").Of(source.MissingField))
+	d.headers = c.headers(spec.Headers, p.At("headers"))
+	if bind := p.At("bind"); spec.Bind == nil {
+		c.Add(bind, source.MissingField, "a cloud needs a call that binds")
 	} else {
-		d.bind = c.call("bind", spec.Bind.NetworkHTTPCall, n.Get("bind"), path+".bind")
-		d.bind.answer = c.answer(spec.Bind.Answer, path+".bind.answer")
+		d.bind = c.call("bind", spec.Bind.NetworkHTTPCall, bind)
+		d.bind.answer = c.answer(bind.At("answer"))
 	}
-	if spec.Find != nil {
-		d.find = c.call("find", spec.Find.NetworkHTTPCall, n.Get("find"), path+".find")
-		d.find.found = c.condition(spec.Find.Found, path+".find.found")
+	if find := p.At("find"); spec.Find != nil {
+		d.find = c.call("find", spec.Find.NetworkHTTPCall, find)
+		d.find.found = c.condition(spec.Find.Found, find.At("found"))
 		if spec.Find.Answer != nil {
-			d.find.answer = c.answer(*spec.Find.Answer, path+".find.answer")
+			d.find.answer = c.answer(find.At("answer"))
 		} else if d.bind != nil {
 			d.find.answer = d.bind.answer
 		}
 	}
 	c.environments = compiled.unbind
+	unbind := p.At("unbind")
 	if spec.Unbind == nil {
-		c.add(n.Finding(path+".unbind", "a cloud needs a call that unbinds: without it, no allocation can be released").Of(source.MissingField))
-	} else {
-		d.unbind = c.call("unbind", *spec.Unbind, n.Get("unbind"), path+".unbind")
+		c.Add(unbind, source.MissingField, "a cloud needs a call that unbinds: without it, no allocation can be released")
+		return d, c.Findings
 	}
-	c.checkReference(d, n.Get("unbind"), path+".unbind")
-	return d, c.findings
+	d.unbind = c.call("unbind", *spec.Unbind, unbind)
+	if d.bind != nil && d.unbind.refers && d.bind.answer["reference"] == nil {
+		c.Add(unbind, source.MissingField, "uses reference, which bind.answer does not set")
+	}
+	return d, c.Findings
 }
 
 // definitionParser compiles the parts of a definition and collects findings.
 type definitionParser struct {
 	environments environments
-	findings     source.Findings
+	source.Findings
 }
-
-func (c *definitionParser) add(all ...source.Finding) { c.findings = append(c.findings, all...) }
 
 // base returns the URL without a trailing slash.
-func (c *definitionParser) base(text source.Text, n source.Node, path string) string {
-	path += ".url"
-	if text.Value == "" {
-		c.add(n.Finding(path, "a cloud needs the URL that the paths are added to").Of(source.MissingField))
+func (c *definitionParser) base(text string, p source.Place) string {
+	if text == "" {
+		c.Add(p, source.MissingField, "a cloud needs the URL that the paths are added to")
 		return ""
 	}
-	parsed, err := url.Parse(text.Value)
+	parsed, err := url.Parse(text)
 	switch {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http":
-		c.add(text.At.Finding(path, "must be a URL such as https://fabric.example.com/v1").Of(source.WrongValue))
+		c.Add(p, source.WrongValue, "must be a URL such as https://fabric.example.com/v1")
 	case parsed.User != nil:
-		c.add(text.At.Finding(path, "must not contain a user or a password: put a token into tokenFile").Of(source.WrongValue))
-	case parsed.RawQuery != "" || parsed.Fragment != "" || strings.Contains(text.Value, "${"):
-		c.add(text.At.Finding(path, "must be the base of all paths, without a query or expressions: write these in path").Of(source.WrongValue))
+		c.Add(p, source.WrongValue, "must not contain a user or a password: put a token into tokenFile")
+	case parsed.RawQuery != "" || parsed.Fragment != "" || strings.Contains(text, "${"):
+		c.Add(p, source.WrongValue, "must be the base of all paths, without a query or expressions: write these in path")
 	}
-	return strings.TrimRight(text.Value, "/")
+	return strings.TrimRight(text, "/")
 }
 
-func (c *definitionParser) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.Node, path string) {
-	if (spec.CertFile.Value == "") != (spec.KeyFile.Value == "") {
-		c.add(n.Finding(path, "certFile and keyFile must be set together").Of(source.MissingField))
+func (c *definitionParser) checkFiles(d *Definition, p source.Place) {
+	if (d.certificates.CertFile == "") != (d.certificates.KeyFile == "") {
+		c.Add(p, source.MissingField, "certFile and keyFile must be set together")
 	}
-	if strings.HasPrefix(base, "https:") {
+	if strings.HasPrefix(d.base, "https:") {
 		return
 	}
-	for name, text := range map[string]source.Text{"caFile": spec.CAFile, "certFile": spec.CertFile} {
-		if text.Value != "" {
-			c.add(text.At.Finding(path+"."+name, "has no effect with an http URL: use https, or remove it").Of(source.WrongValue))
+	for _, name := range []string{"caFile", "certFile"} {
+		if at := p.At(name); !at.Absent() {
+			c.Add(at, source.WrongValue, "has no effect with an http URL: use https, or remove it")
 		}
 	}
-	if spec.TokenFile.Value != "" {
-		c.add(spec.TokenFile.At.Finding(path+".tokenFile", "the token would be sent without encryption: use https").Of(source.WrongValue).Warn())
+	if at := p.At("tokenFile"); !at.Absent() {
+		c.Findings = append(c.Findings, at.FindingOf(source.WrongValue, "the token would be sent without encryption: use https").Warn())
 	}
 }
 
@@ -136,45 +140,42 @@ var reserved = []string{
 	"Authorization", "Connection", "Content-Length", "Content-Type", "Cookie", "Host", "Proxy-Authorization", "Transfer-Encoding", "Upgrade",
 }
 
-func (c *definitionParser) headers(spec v1alpha1.NetworkHTTP, path string) []header {
+func (c *definitionParser) headers(spec map[string]source.Text, p source.Place) []header {
 	var all []header
-	for name, text := range spec.Headers {
-		canonical := http.CanonicalHeaderKey(name)
+	for _, name := range slices.Sorted(maps.Keys(spec)) {
+		canonical, at := http.CanonicalHeaderKey(name), p.At(name)
 		switch {
 		case !headerName.MatchString(name):
-			c.add(text.At.Finding(path, "%q is not the name of a header", name).Of(source.InvalidName))
-		case canonical == "Authorization":
-			c.add(text.At.Finding(path, "must not contain a secret: put a token into tokenFile").Of(source.WrongValue))
+			c.Add(at, source.InvalidName, "%q is not the name of a header", name)
 		case slices.Contains(reserved, canonical):
-			c.add(text.At.Finding(path, "%s is written by the server itself", canonical).Of(source.WrongValue))
+			c.Add(at, source.WrongValue, "%s is written by the server itself; a token belongs into tokenFile", canonical)
 		}
-		all = append(all, header{canonical, c.template(text, path+"."+name)})
+		all = append(all, header{canonical, c.template(spec[name], at)})
 	}
-	slices.SortFunc(all, func(a, b header) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
-func (c *definitionParser) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Node, path string) *call {
+func (c *definitionParser) call(name string, spec v1alpha1.NetworkHTTPCall, p source.Place) *call {
 	made := &call{name: name, method: spec.Method}
 	if spec.Method == "" {
-		c.add(n.Finding(path+".method", "a call needs a method").Of(source.MissingField))
+		c.Add(p.At("method"), source.MissingField, "a call needs a method")
 	}
-	switch {
+	switch path := p.At("path"); {
 	case spec.Path.At.Node == nil:
-		c.add(n.Finding(path+".path", "a call needs a path").Of(source.MissingField))
+		c.Add(path, source.MissingField, "a call needs a path")
 	case !strings.HasPrefix(spec.Path.Value, "/"):
-		c.add(spec.Path.At.Finding(path+".path", "must begin with a slash").Of(source.WrongValue))
+		c.Add(path, source.WrongValue, "must begin with a slash")
 	case strings.Contains(spec.Path.Value, "#"):
-		c.add(spec.Path.At.Finding(path+".path", "must have no #").Of(source.WrongValue))
+		c.Add(path, source.WrongValue, "must have no #")
 	default:
-		made.path = c.template(spec.Path, path+".path")
-		c.checkHolder(made.path, spec.Path, path+".path")
+		made.path = c.template(spec.Path, path)
+		c.checkHolder(made.path, spec.Path.Value, path)
 	}
-	if made.body = c.tree(spec.Body, path+".body", c.environments.request); made.body != nil && spec.Method == http.MethodGet {
-		c.add(spec.Body.Finding(path+".body", "GET has no body").Of(source.WrongValue))
+	if made.body = c.tree(p.At("body"), c.environments.request); made.body != nil && spec.Method == http.MethodGet {
+		c.Add(p.At("body"), source.WrongValue, "GET has no body")
 	}
-	made.succeeded = c.condition(spec.Succeeded, path+".succeeded")
-	made.refused = c.condition(spec.Refused, path+".refused")
+	made.succeeded = c.condition(spec.Succeeded, p.At("succeeded"))
+	made.refused = c.condition(spec.Refused, p.At("refused"))
 	if made.path != nil {
 		made.refers = slices.ContainsFunc(append(made.path.References(), made.body.References()...), func(name string) bool {
 			return name == "reference" || strings.HasPrefix(name, "reference.")
@@ -185,46 +186,38 @@ func (c *definitionParser) call(name string, spec v1alpha1.NetworkHTTPCall, n so
 
 // checkHolder reports a path that needs an optional field of the caller: without it, the call cannot be made. It
 // ignores expressions with has(), and queries, which need no value.
-func (c *definitionParser) checkHolder(made *expression.Template, text source.Text, path string) {
-	if made == nil || strings.Contains(text.Value, "has(") {
+func (c *definitionParser) checkHolder(made *expression.Template, text string, p source.Place) {
+	if made == nil || strings.Contains(text, "has(") {
 		return
 	}
-	before, _, _ := strings.Cut(text.Value, "?")
+	before, _, _ := strings.Cut(text, "?")
 	for _, name := range made.References() {
 		if rest, is := strings.CutPrefix(name, "allocation.holder."); is && rest != "kind" && strings.Contains(before, name) {
-			finding := text.At.Finding(path, "%s may be empty, and then the call is not sent: use allocation.id, which is never empty", name)
-			c.add(finding.Of(source.WrongValue).Warn())
+			c.Findings = append(c.Findings, p.FindingOf(source.WrongValue,
+				"%s may be empty, and then the call is not sent: use allocation.id, which is never empty", name).Warn())
 		}
 	}
 }
 
-// checkReference reports an unbind that uses a reference which no response defines.
-func (c *definitionParser) checkReference(d *Definition, n source.Node, path string) {
-	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer["reference"] != nil {
-		return
-	}
-	c.add(n.Finding(path, "uses reference, which bind.answer does not set").Of(source.MissingField))
-}
-
-func (c *definitionParser) template(text source.Text, path string) *expression.Template {
-	made, findings := c.environments.request.TemplateOf(text, path)
-	c.add(findings...)
+func (c *definitionParser) template(text source.Text, p source.Place) *expression.Template {
+	made, findings := c.environments.request.TemplateOf(text, p.Path)
+	c.Findings = append(c.Findings, findings...)
 	return made
 }
 
-func (c *definitionParser) condition(text source.Text, path string) *expression.Expression {
-	made, findings := c.environments.answer.ConditionOf(text, path, "a condition is one expression in braces, such as ${ status == 200 }")
-	c.add(findings...)
+func (c *definitionParser) condition(text source.Text, p source.Place) *expression.Expression {
+	made, findings := c.environments.answer.ConditionOf(text, p.Path, "a condition is one expression in braces, such as ${ status == 200 }")
+	c.Findings = append(c.Findings, findings...)
 	return made
 }
 
 // tree compiles a value. It returns nil for an absent one.
-func (c *definitionParser) tree(n source.Node, path string, in *expression.Environment) *expression.Tree {
-	if n.Node == nil {
+func (c *definitionParser) tree(p source.Place, in *expression.Environment) *expression.Tree {
+	if p.Missing {
 		return nil
 	}
-	made, findings := expression.NewTree(in, n, path)
-	c.add(findings...)
+	made, findings := expression.NewTree(in, p.Node, p.Path)
+	c.Findings = append(c.Findings, findings...)
 	return made
 }
 

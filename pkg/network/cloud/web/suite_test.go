@@ -46,7 +46,7 @@ func parse(t *testing.T, name, text string) (*web.Definition, source.Findings) {
 	if findings := source.Decode(nodes[0], "http", &spec); len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	return web.Compile(spec, nodes[0], "http")
+	return web.Compile(spec, source.Place{Node: nodes[0], Path: "http"})
 }
 
 // open makes a cloud of a document, at a server.

@@ -24,6 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Options configure a cloud.
@@ -39,19 +40,19 @@ type Cloud struct {
 	definition *Definition
 	options    Options
 
-	// mutex guards the client and the content of its files.
-	mutex   sync.Mutex
-	client  *http.Client
-	content [3]string
+	// mutex guards the client and its files.
+	mutex        sync.Mutex
+	certificates serving.CertificateFiles
+	client       *http.Client
 }
 
 // New returns the cloud. It reads files when they are needed and when they change. It fails if one cannot be read now.
 func New(d *Definition, o Options) (*Cloud, error) {
-	c := &Cloud{definition: d, options: o}
+	c := &Cloud{definition: d, options: o, certificates: d.certificates}
 	if _, err := c.currentClient(); err != nil {
 		return nil, err
 	}
-	if _, err := d.files.readToken(); err != nil {
+	if _, err := readToken(d.tokenFile); err != nil {
 		return nil, err
 	}
 	return c, nil
