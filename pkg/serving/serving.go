@@ -63,21 +63,25 @@ func Serve(
 	return err
 }
 
-// longestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.
-const longestLine = 900
+// LongestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.
+const LongestLine = 900
 
-// Line returns text as one line that fits an Event.
-func Line(text string) string {
+// Line returns a text on one line for people, without characters that cannot be printed, shortened to a number of bytes.
+func Line(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		switch {
+		case unicode.IsSpace(r), unicode.IsControl(r):
 			return ' '
+		case !unicode.IsPrint(r):
+			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(strings.TrimSpace(text), "?"))
-	if len(text) <= longestLine {
+	}, strings.ToValidUTF8(text, ""))
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:longestLine], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // ErrorLog returns a logger for net/http's messages about connections, at debug level.

@@ -161,4 +161,4 @@ func failureOf(err error) (f *interpreter.Failure, ours bool) {
 }
 
 // line returns text as one line that fits an Event. For an empty text, it returns a fixed message.
-func line(text string) string { return cmp.Or(serving.Line(text), "it failed") }
+func line(text string) string { return cmp.Or(serving.Line(text, serving.LongestLine), "it failed") }

@@ -110,7 +110,7 @@ func TestProblemOf(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	if diff := cmp.Diff("one; two three  four", api.Line(" one\ntwo\tthree\r\u2028four\n")); diff != "" {
+	if diff := cmp.Diff("one; two three four", api.Line(" one\ntwo\tthree\r\u2028four\n")); diff != "" {
 		t.Error(diff)
 	}
 	for _, long := range []string{strings.Repeat("é", 1000), strings.Repeat("x", 899) + "éé", "\xff" + strings.Repeat("\x00", 2000)} {

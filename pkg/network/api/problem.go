@@ -120,5 +120,5 @@ type Panic struct {
 
 // Line returns a text on one line, shortened for an event.
 func Line(text string) string {
-	return serving.Line(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
+	return serving.Line(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "), serving.LongestLine)
 }

@@ -15,9 +15,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
@@ -123,20 +121,4 @@ func NewTransport(config *tls.Config) *http.Transport {
 func Identity(a network.Allocation) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
 	return hex.EncodeToString(sum[:16])
-}
-
-// Line returns a text of a cloud on one line for people, without characters that cannot be printed, shortened to a number
-// of characters.
-func Line(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

@@ -6,9 +6,9 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -292,11 +292,8 @@ func (c *compiler) denial(p position, spec v1alpha1.NetworkDenial) *denial {
 	if !p.At("code").Absent() {
 		rule.code = spec.Code
 		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
-			words := make([]string, len(v1alpha1.NetworkDenialCodes))
-			for i, code := range v1alpha1.NetworkDenialCodes {
-				words[i] = strconv.Itoa(code)
-			}
-			c.add(p.At("code"), source.WrongValue, "must be one of %s", strings.Join(words, ", "))
+			codes := strings.Fields(strings.Trim(fmt.Sprint(v1alpha1.NetworkDenialCodes), "[]"))
+			c.add(p.At("code"), source.WrongValue, "must be one of %s", strings.Join(codes, ", "))
 		}
 	}
 	return rule

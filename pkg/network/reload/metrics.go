@@ -6,6 +6,7 @@ package reload
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 )
@@ -18,17 +19,13 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them, unless there is no registry.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
+	return &Metrics{
 		Metrics: watch.NewMetrics(registry, "network"),
-		stranded: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		stranded: promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_stranded_allocations",
 			Help: "Allocations of a pool that prevent the newest documents from becoming active.",
 		}, []string{"pool"}),
 	}
-	if registry != nil {
-		registry.MustRegister(m.stranded)
-	}
-	return m
 }
 
 // strand reports the allocations that prevent an activation, if there are some.

@@ -203,11 +203,8 @@ func (p *openAddress) logOpen(log logr.Logger) {
 		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "")
 		return
 	}
-	if p.listener.Addr().Network() == "unix" {
-		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything; restrict its mode")
-		return
-	}
-	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address; configure tls with clientCAFile")
+	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release everything; "+
+		"restrict the mode of a socket, or configure tls with clientCAFile")
 }
 
 // reloadCertificates loads changed certificates, and reports their expiry.

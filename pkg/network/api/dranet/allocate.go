@@ -290,52 +290,32 @@ func (a *allocation) addAliases(ctx context.Context, got network.Allocation) err
 // matchPools returns the pools of the profile that have all requested addresses with the prefix lengths of their
 // subnets. Without requested addresses, it returns all pools.
 func matchPools(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error) {
+	var subnets []string
+	for _, pool := range profile.Pools {
+		for _, s := range pool.Subnets {
+			if len(profile.Families) == 0 || slices.Contains(profile.Families, s.Prefix.Addr().BitLen()) {
+				subnets = append(subnets, s.Prefix.String())
+			}
+		}
+	}
 	pools := slices.Clone(profile.Pools)
 	for i, prefix := range asked {
-		if err := noPoolReason(profile, prefix); err != nil {
-			return nil, badRequest("interface.addresses[%d]: %s", i, err)
+		subnet := prefix.Masked()
+		if !slices.Contains(subnets, subnet.String()) {
+			return nil, badRequest("interface.addresses[%d]: %s must be an address of the profile %s with the length of its subnet: %s",
+				i, prefix, profile.Name, cmp.Or(strings.Join(subnets, ", "), "but its cloud chooses the addresses"))
 		}
 		if slices.ContainsFunc(asked[:i], func(other netip.Prefix) bool { return other.Addr().BitLen() == prefix.Addr().BitLen() }) {
 			return nil, badRequest("interface.addresses: a device gets at most one address of each family")
 		}
-		pools = slices.DeleteFunc(pools, func(pool *policy.Pool) bool { return !poolContains(pool, prefix) })
+		pools = slices.DeleteFunc(pools, func(pool *policy.Pool) bool {
+			return !slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix == subnet })
+		})
 	}
 	if len(asked) > 0 && len(pools) == 0 {
 		return nil, badRequest("interface.addresses: they are of different pools of the profile %s", profile.Name)
 	}
 	return pools, nil
-}
-
-// poolContains reports whether an address belongs to a subnet of the pool, with its length.
-func poolContains(pool *policy.Pool, asked netip.Prefix) bool {
-	return slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(asked.Addr()) && s.Prefix.Bits() == asked.Bits() })
-}
-
-// noPoolReason returns the reason why no pool of the profile has an address.
-func noPoolReason(profile *policy.Profile, asked netip.Prefix) error {
-	if len(profile.Families) > 0 && !slices.Contains(profile.Families, asked.Addr().BitLen()) {
-		return fmt.Errorf("the profile %s has no addresses of the family of %s", profile.Name, asked)
-	}
-	var subnets []string
-	length := -1
-	for _, pool := range profile.Pools {
-		if poolContains(pool, asked) {
-			return nil
-		}
-		for _, subnet := range pool.Subnets {
-			if subnet.Prefix.Contains(asked.Addr()) {
-				length = subnet.Prefix.Bits()
-			}
-			subnets = append(subnets, subnet.Prefix.String())
-		}
-	}
-	switch {
-	case length >= 0:
-		return fmt.Errorf("%s must be written with the length of its subnet, as %s", asked, netip.PrefixFrom(asked.Addr(), length))
-	case len(subnets) == 0:
-		return fmt.Errorf("%s cannot be requested: the cloud of the profile %s chooses addresses", asked, profile.Name)
-	}
-	return fmt.Errorf("%s is in no pool of the profile %s: %s", asked, profile.Name, strings.Join(subnets, ", "))
 }
 
 // check returns an error if the request conflicts with the profile. DRANET gives precedence to the user, so that a

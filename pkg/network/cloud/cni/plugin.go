@@ -27,6 +27,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // plugin is an IPAM plugin with its standard input.
@@ -191,7 +192,7 @@ func (p *plugin) convertError(command string, err error) error {
 	if response.Details != "" {
 		text += ": " + response.Details
 	}
-	text = fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, cloud.Line(text, longest))
+	text = fmt.Sprintf("the CNI plugin %s says to %s: %s", p.name, command, serving.Line(text, longest))
 	if response.Code != 0 {
 		text += fmt.Sprintf(" (code %d)", response.Code)
 	}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Options configure a cloud.
@@ -195,13 +196,13 @@ func (c *Cloud) isWarm(p ports.Port) bool {
 	return strings.HasPrefix(p.Description, c.definition.NamePrefix+" "+warmContract+"/")
 }
 
-// maximumDescription limits the description of a port, in characters (neutron-lib: db/constants.py,
+// maximumDescription limits the description of a port, in bytes; Neutron counts characters (neutron-lib: db/constants.py,
 // DESCRIPTION_FIELD_SIZE).
 const maximumDescription = 255
 
 // description returns the description of the port of an allocation, which contains the owner.
 func (c *Cloud) description(a network.Allocation) string {
-	return cloud.Line(c.definition.NamePrefix+" "+a.Owner.String(), maximumDescription-1)
+	return serving.Line(c.definition.NamePrefix+" "+a.Owner.String(), maximumDescription-1)
 }
 
 // maximumBatch limits the jobs of one batch. Neutron gets slower with larger requests.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Metrics count the calls of all clouds of this kind.
@@ -128,7 +129,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// longestMessage limits the length of messages for users.
+// longestMessage limits messages for users, in bytes.
 const longestMessage = 300
 
 // newAPIError reads an answer. The body is not part of the error, apart from Neutron's own message.
@@ -138,7 +139,7 @@ func newAPIError(doing string, answer gophercloud.ErrUnexpectedResponseCode) *ap
 		NeutronError struct{ Type, Message string }
 	}
 	if json.Unmarshal(answer.Body, &body) == nil {
-		e.kind, e.message = body.NeutronError.Type, cloud.Line(body.NeutronError.Message, longestMessage)
+		e.kind, e.message = body.NeutronError.Type, serving.Line(body.NeutronError.Message, longestMessage)
 	}
 	return e
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -108,12 +109,6 @@ func (r *response) read(ctx context.Context, names ...string) (made network.Bind
 	return made, nil
 }
 
-// problems describes the wrong values of fields. An error does not contain the value.
-var problems = map[string]string{
-	"mac": "not a MAC address", "vlan": "not the number of a VLAN", "addresses": "not an address", "gateways": "not an address",
-	"routes": "not all destinations and gateways",
-}
-
 // readField sets a field of a binding. Null and empty texts are ignored.
 func (r *response) readField(ctx context.Context, name string, into *network.Binding) error {
 	tree := r.call.answer[name]
@@ -125,11 +120,8 @@ func (r *response) readField(ctx context.Context, name string, into *network.Bin
 		return err
 	}
 	err = json.Unmarshal(fmt.Appendf(nil, `{%q: %s}`, name, value), into)
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("answer.%s is of the wrong type", name)
-	}
 	if err != nil || !isUsable(*into) {
-		return fmt.Errorf("answer.%s is %s", name, problems[name])
+		return fmt.Errorf("answer.%s has a wrong value", name) // which may be confidential
 	}
 	return nil
 }
@@ -187,7 +179,7 @@ func (r *response) failure(ctx context.Context, now time.Time) error {
 	return errors.New(text)
 }
 
-// longestReason limits the cloud's reason in an error, in characters: an Event has 1 kB.
+// longestReason limits the cloud's reason in an error, in bytes: an Event has 1 kB.
 const longestReason = 200
 
 // reason returns the cloud's reason for a refusal on one line.
@@ -196,7 +188,7 @@ func (r *response) reason() string {
 	if plain := strings.TrimSpace(string(r.body)); text == "" && plain != "" && !strings.ContainsRune("<{[", rune(plain[0])) {
 		text = plain
 	}
-	text = cloud.Line(text, longestReason)
+	text = serving.Line(text, longestReason)
 	if text == "" {
 		return fmt.Sprintf("status %d", r.status)
 	}
