@@ -27,7 +27,6 @@ func TestNetworkProfiles(t *testing.T) {
 		"a misspelt field":                  "pool: {}",
 		"a cloud with two kinds":            "clouds: {a: {http: {url: x}, cni: {configuration: x}}}",
 		"an unknown IP family":              "profiles: {a: {pools: [a], families: [IPv5]}}",
-		"an unsupported status code":        "deny: [{name: a, when: '${ true }', code: 418}]",
 		"a condition that is no expression": "deny: [{name: a, when: maybe}]",
 		"a range of VLANs in words":         "pools: {a: {vlans: 1 to 9}}",
 		"a VLAN above 4094":                 "pools: {a: {vlans: 4095}}",

@@ -58,7 +58,7 @@ title 'Another claim wants the same address'
 ask 409 /GetProfileConfig "$(request "$other" claim-2 ",\"addresses\":[\"$address\"]")"
 want 'in use'
 title 'The profile does not allow everything'
-ask 400 /GetProfileConfig "$(request "$other" claim-2 ',"dhcp":true')"
+ask 403 /GetProfileConfig "$(request "$other" claim-2 ',"dhcp":true')"
 want 'there is no DHCP'
 title 'What the ledger holds'
 show bin/graft ledger inspect "$ledger"

@@ -57,6 +57,7 @@ func statusOf(err error, statuses []Status) (int, bool) {
 
 // usual returns the HTTP status of an error of the network packages.
 var usual = []Status{
+	{policy.ErrDenied, http.StatusForbidden},
 	{network.ErrBusy, http.StatusTooManyRequests},
 	{network.ErrRefused, http.StatusUnprocessableEntity},
 	{network.ErrNotSent, http.StatusInternalServerError},
@@ -79,9 +80,6 @@ func ProblemOf(err error, otherwise ...Status) *Problem {
 	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
-	}
-	if denial, ok := errors.AsType[*policy.Denial](err); ok {
-		return &Problem{Status: denial.Code, Message: denial.Message}
 	}
 	p := &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log has the reason", Cause: err}
 	if status, ok := statusOf(err, usual); ok {

@@ -29,7 +29,7 @@ func TestChoose(t *testing.T) {
 func TestPermit(t *testing.T) {
 	p := load(t)
 	denied := policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}}
-	if err := p.Permit(t.Context(), denied); !errors.Is(err, policy.ErrDenied) || err.Error() != "denied: denied by the rule no-pods" {
+	if err := p.Permit(t.Context(), denied); !errors.Is(err, policy.ErrDenied) || err.Error() != "denied: the rule no-pods applies" {
 		t.Errorf("want ErrDenied with the rule's message, got %v", err)
 	}
 	if err := p.Permit(t.Context(), policy.Subject{}); err != nil {

@@ -6,10 +6,8 @@ package policy
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
@@ -285,18 +283,10 @@ func (c *compiler) text(env *expression.Environment, t source.Text, p position) 
 func (c *compiler) denial(p position, spec v1alpha1.NetworkDenial) *denial {
 	c.needed(p, "name", spec.Name)
 	c.needed(p, "when", spec.When)
-	rule := &denial{
-		name: spec.Name.Value, code: forbidden, message: c.text(c.request, spec.Message, p.At("message")),
+	return &denial{
+		name: spec.Name.Value, message: c.text(c.request, spec.Message, p.At("message")),
 		when: c.condition(c.request, spec.When, p.At("when"), "the rule", "denies everything"),
 	}
-	if !p.At("code").Absent() {
-		rule.code = spec.Code
-		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
-			codes := strings.Fields(strings.Trim(fmt.Sprint(v1alpha1.NetworkDenialCodes), "[]"))
-			c.add(p.At("code"), source.WrongValue, "must be one of %s", strings.Join(codes, ", "))
-		}
-	}
-	return rule
 }
 
 // facts compiles an entry of devices.

@@ -26,7 +26,7 @@ import (
 // subnets, its MAC address, the MTU of the pool or else the cloud, and the routes of both. The cloud's routers become default routes if the
 // pool has none of the family.
 func (p *Pool) Config(a network.Allocation) device.Config {
-	c := device.Config{Routes: slices.Clone(p.Routes), Rules: slices.Clone(p.Rules), Neighbors: slices.Clone(p.Neighbors)}
+	c := device.Config{Routes: slices.Clone(p.Routes)}
 	if p.MTU != nil {
 		mtu := *p.MTU
 		c.Interface.MTU = &mtu

@@ -19,31 +19,15 @@ import (
 // ErrDenied means that a deny rule of the profile rejects the request. Users see its text.
 var ErrDenied = errors.New("denied")
 
-// Denial is the error of a denied request. It is ErrDenied.
-type Denial struct {
-	// Code is the HTTP status of the response, and Message the text for the user.
-	Code    int
-	Message string
-}
-
-// Error implements error.
-func (d *Denial) Error() string { return ErrDenied.Error() + ": " + d.Message }
-
-// Is reports whether target is ErrDenied.
-func (d *Denial) Is(target error) bool { return target == ErrDenied }
-
 // denial is a rule that denies requests.
 type denial struct {
 	name    string
 	when    *expression.Expression
-	code    int
 	message *expression.Template
 }
 
-// forbidden is the default code of a denial.
-const forbidden = 403
-
-// Permit evaluates the deny rules. The error is the *Denial of the first one that applies, or that of an expression.
+// Permit evaluates the deny rules. The error wraps ErrDenied if one applies, with the message of the first
+// one; or it is that of an expression.
 func (p *Policy) Permit(ctx context.Context, s Subject) error {
 	if len(p.deny) == 0 {
 		return nil
@@ -59,13 +43,13 @@ func (p *Policy) Permit(ctx context.Context, s Subject) error {
 		if !applies {
 			continue
 		}
-		message := "denied by the rule " + rule.name
+		message := "the rule " + rule.name + " applies"
 		if rule.message != nil {
 			if message, err = rule.message.String(ctx, vars); err != nil {
 				return fmt.Errorf("evaluating the message of the rule %s: %w", rule.name, err)
 			}
 		}
-		return &Denial{Code: rule.code, Message: message}
+		return fmt.Errorf("%w: %s", ErrDenied, message)
 	}
 	return nil
 }

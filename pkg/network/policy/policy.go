@@ -54,11 +54,9 @@ type Pool struct {
 	Nodes     []string
 	Exclusive bool
 	// Gateways are the gateways of the subnets. MTU is the MTU of the interface; nil keeps it.
-	Gateways  []netip.Addr
-	MTU       *int32
-	Routes    []device.Route
-	Rules     []device.Rule
-	Neighbors []device.Neighbor
+	Gateways []netip.Addr
+	MTU      *int32
+	Routes   []device.Route
 
 	quotas []quota
 	// origin is the position of the pool, and exclusiveAt the position of its field exclusive.

@@ -222,24 +222,14 @@ func (c *compiler) needed(p position, field string, t source.Text) bool {
 	return t.Value != ""
 }
 
-// paths compiles the routes, rules and neighbours of a pool. They must be valid for a device, and match the addresses
-// of the pool.
+// paths compiles the routes of a pool. They must be valid for a device, and match the addresses of the pool.
 func (c *compiler) paths(pool *Pool, p position, spec v1alpha1.NetworkPool) {
 	for _, r := range spec.Routes {
 		pool.Routes = append(pool.Routes, device.Route{
 			Destination: r.Destination.Value, Gateway: r.Gateway.Value, Source: r.Source.Value, Scope: uint8(r.Scope), Table: r.Table,
 		})
 	}
-	for i, r := range spec.Rules {
-		if r.Table == 0 {
-			c.add(p.At("rules").Item(i).At("table"), source.MissingField, "is missing")
-		}
-		pool.Rules = append(pool.Rules, device.Rule{Priority: r.Priority, Source: r.Source.Value, Destination: r.Destination.Value, Table: r.Table})
-	}
-	for _, n := range spec.Neighbors {
-		pool.Neighbors = append(pool.Neighbors, device.Neighbor{Destination: n.Destination.Value, HardwareAddr: n.HardwareAddr.Value})
-	}
-	whole := device.Config{Routes: pool.Routes, Rules: pool.Rules, Neighbors: pool.Neighbors}
+	whole := device.Config{Routes: pool.Routes}
 	before := len(c.findings)
 	c.problems(p, whole.Validate())
 	for i, route := range pool.Routes {

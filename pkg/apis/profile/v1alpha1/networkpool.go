@@ -10,16 +10,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// NetworkPool has the address ranges of a pool, and the routes, rules and neighbours of an address.
+// NetworkPool has the address ranges of a pool, and the routes of an address.
 type NetworkPool struct {
 	// Subnets are at most one of each family; by default the cloud of the pool chooses the addresses.
 	Subnets []NetworkSubnet `json:"subnets,omitempty"`
 	// Routes are set with each address.
 	Routes []NetworkRoute `json:"routes,omitempty"`
-	// Rules select the routing table for packets.
-	Rules []NetworkRule `json:"rules,omitempty"`
-	// Neighbors are permanent neighbour entries.
-	Neighbors []NetworkNeighbor `json:"neighbors,omitempty"`
 	// MTU is the MTU of the interface, in bytes; unchanged by default.
 	MTU int32 `json:"mtu,omitempty" between:"68,65535"`
 	// VLANs are the range of VLANs, such as 100-4000; none by default. A VLAN is unique on an interface, not in the
@@ -79,26 +75,6 @@ type NetworkRoute struct {
 	Scope int `json:"scope,omitempty" between:"0,255"`
 	// Table is the routing table; by default the main one.
 	Table int `json:"table,omitempty" between:"0,2147483647"`
-}
-
-// NetworkRule is a policy routing rule: it selects the routing table for packets.
-type NetworkRule struct {
-	// Priority orders rules; the lowest applies first.
-	Priority int `json:"priority,omitempty" between:"0,32767"`
-	// Source is the prefix of source addresses; any by default.
-	Source source.Text `json:"source,omitempty"`
-	// Destination is the prefix of destination addresses; any by default.
-	Destination source.Text `json:"destination,omitempty"`
-	// Table is the selected routing table.
-	Table int `json:"table" between:"1,2147483647"`
-}
-
-// NetworkNeighbor is a permanent neighbour entry.
-type NetworkNeighbor struct {
-	// Destination is the address of the neighbour.
-	Destination source.Text `json:"destination"`
-	// HardwareAddr is its MAC address.
-	HardwareAddr source.Text `json:"hardwareAddr"`
 }
 
 // NetworkQuota bounds the number of allocations of some owners.

@@ -74,15 +74,13 @@ type NetworkDenial struct {
 	Name source.Text `json:"name"`
 	// When is the condition, a boolean ${ CEL } expression.
 	When source.Text `json:"when"`
-	// Code is the HTTP status: 400, 403, 404, 409, 422, 429 or 500; 403 by default.
-	Code int `json:"code,omitempty"`
 	// Message is the message for the user; it may contain ${ CEL }.
 	Message source.Text `json:"message,omitempty"`
 }
 
 // JSONSchema returns the schema of a denial in addition to its fields.
 func (NetworkDenial) JSONSchema() string {
-	return `{"allOf": [{"properties": {"code": {"enum": [400, 403, 404, 409, 422, 429, 500]}, "when": ` + conditionSchema + `}}]}`
+	return `{"allOf": [{"properties": {"when": ` + conditionSchema + `}}]}`
 }
 
 // JSONSchema returns the schema of device facts in addition to their fields.
@@ -111,6 +109,3 @@ const conditionSchema = `{
 	"pattern": "^\\$\\{[\\s\\S]*\\}\\s*$",
 	"patternErrorMessage": "A condition is one expression in braces, such as ${ request.node == \"worker-1\" }."
 }`
-
-// NetworkDenialCodes are the values of NetworkDenial.Code.
-var NetworkDenialCodes = []int{400, 403, 404, 409, 422, 429, 500}

@@ -212,7 +212,7 @@ func TestNewDenyRuleKeepsAllocation(t *testing.T) {
 		t.Errorf("status %d: %s", again.Code, again.Body)
 	}
 	for pod, address := range map[int]string{1: "10.1.0.8", 2: "10.1.0.7"} {
-		if recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, address, false)); recorder.Code != http.StatusConflict || recorder.Body.String() != "no more" {
+		if recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, address, false)); recorder.Code != http.StatusForbidden || recorder.Body.String() != "denied: no more" {
 			t.Errorf("%s requested by another Pod: status %d: %s", address, recorder.Code, recorder.Body)
 		}
 	}
