@@ -36,10 +36,9 @@ func newLedgerCommand(s *Streams) *cobra.Command {
 		Long: `Inspect and maintain the ledger of a network provider.
 
 A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a
-server uses the folder, the commands send their requests to its socket and say so on standard error. Commands
-that only read also accept an export.`,
+server uses the folder, the commands send their requests to its socket and say so on standard error.`,
 		Example: `  # allocations in an export
-  graft ledger inspect example/network/ledger.jsonl`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger inspect ledger`,
 	}, newLedgerInspectCommand, newLedgerExportCommand, newLedgerImportCommand, newLedgerVerifyCommand, newLedgerReleaseCommand, newLedgerGCCommand)
 }
 
@@ -55,17 +54,20 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 		Short: "List allocations",
 		Long: `List allocations with their owners, sorted by owner. Filters can be combined.
 
-The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then
-bound, and releasing until the cloud has unbound it. A released resource is in quarantine for a while; only its
-last owner gets it: --state quarantine lists these, and --address shows them, too.`,
+The path is the folder of a ledger. An allocation is intended before the cloud has bound it, then bound, and
+releasing until the cloud has unbound it. A released resource is in quarantine for a while; only its last owner
+gets it: --state quarantine lists these, and --address shows them, too.`,
 		Example: `  # the owner of an address
-  graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger inspect ledger --address 10.64.1.2
 
   # releases that take too long
-  graft ledger inspect example/network/ledger.jsonl --state releasing --held-longer-than 1h
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger inspect ledger --state releasing --held-longer-than 1h
 
   # one JSON line for each allocation, for other tools
-  graft ledger inspect example/network/ledger.jsonl --pool overlay --owner 'dranet/*' -o json`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger inspect ledger --pool overlay --owner 'dranet/*' -o json`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) (err error) {
 			if address != "" {
@@ -83,7 +85,7 @@ last owner gets it: --state quarantine lists these, and --address shows them, to
 			return place.use(ctx, s, arguments, reads, func(k *ledgerAccess) error {
 				list := newListing(s.Out, query.State == network.Quarantined)
 				list.json = output == "json"
-				if err := k.search(ctx, query, list.add); err != nil {
+				if err := ledger.Search(ctx, k.store, query, list.add); err != nil {
 					return errors.Join(err, list.breakOff())
 				}
 				return list.end()
@@ -244,13 +246,13 @@ func newLedgerVerifyCommand(s *Streams) *cobra.Command {
 		Long: `Check a ledger.
 
 It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The
-path is the folder of a ledger or an export. The server may continue to run.
+path is the folder of a ledger. The server may continue to run.
 
 To repair the rows, export the ledger and import it into a new one: the import writes only the rows of allocations.
 
 Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		Example: `  # check a backup
-  graft ledger verify example/network/ledger.jsonl`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger verify ledger`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()

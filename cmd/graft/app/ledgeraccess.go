@@ -89,9 +89,9 @@ func (f *ledgerFlags) named(arguments []string) error {
 type access int
 
 const (
-	reads   access = iota // also accepts an export
-	writes                // needs an existing ledger
-	creates               // creates a missing ledger
+	reads   access = iota
+	writes         // needs an existing ledger
+	creates        // creates a missing ledger
 )
 
 // use opens the ledger at the location on the command line, and closes it after a function has used it.
@@ -103,7 +103,7 @@ func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, d
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, k.close()) }()
+	defer func() { err = errors.Join(err, k.store.Close()) }()
 	return do(k)
 }
 
@@ -116,11 +116,7 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (*ledge
 		return f.openEtcd(ctx)
 	}
 	if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
-		if does != reads {
-			return nil, fmt.Errorf("%s is a file: an export can only be read; `graft ledger import` makes a ledger of it", f.path)
-		}
-		export, err := os.Open(f.path)
-		return &ledgerAccess{export: export}, err
+		return nil, fmt.Errorf("%s is a file: `graft ledger import` makes a ledger of an export", f.path)
 	}
 	store, err := file.Open(f.path, file.Options{ReadOnly: does == reads, Existing: does != creates, OldCopy: f.oldCopy, Fatal: s.exitAfter})
 	switch {
@@ -233,29 +229,9 @@ func (f *ledgerFlags) tls() (*tls.Config, error) {
 
 // ledgerAccess reads and writes a ledger.
 type ledgerAccess struct {
-	// store is the ledger; nil for an export.
 	store ledger.Store
 	// client is set if a server has the ledger: it is read and written through the server.
 	client *remote.Client
-	// export is the file of an export, which is only read.
-	export *os.File
-}
-
-func (a *ledgerAccess) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
-	if a.export == nil {
-		return ledger.Search(ctx, a.store, q, each)
-	}
-	_, err := archive.Read(a.export, func(_ int, rows []ledger.Change) error {
-		entry, err := ledger.ReadEntry([]byte(rows[0].Key), rows[0].Value)
-		if err != nil || !q.Matches(entry) {
-			return errors.Join(err, ctx.Err())
-		}
-		return errors.Join(each(entry), ctx.Err())
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.export.Name(), err)
-	}
-	return nil
 }
 
 // countedRows is a store whose read and written rows a meter counts.
@@ -299,13 +275,8 @@ func (c countedLines) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// verify checks the ledger or the export. It shows its progress.
+// verify checks the ledger. It shows its progress.
 func (a *ledgerAccess) verify(ctx context.Context, s *Streams) (*ledger.Report, error) {
-	if a.export != nil {
-		progress := newMeter(s, "line")
-		defer progress.done()
-		return archive.Verify(ctx, countedLines{a.export, progress})
-	}
 	progress := newMeter(s, "row")
 	defer progress.done()
 	return ledger.Verify(ctx, countedRows{a.store, progress}, 0)
@@ -319,13 +290,6 @@ func (a *ledgerAccess) release(ctx context.Context, owner network.Owner) (held n
 	}
 	held, err = ledger.MarkReleasing(ctx, a.store, owner)
 	return held, false, err
-}
-
-func (a *ledgerAccess) close() error {
-	if a.export != nil {
-		return a.export.Close()
-	}
-	return a.store.Close()
 }
 
 func newLedgerExportCommand(s *Streams) *cobra.Command {
@@ -364,9 +328,6 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 
 // exportTo writes an export to a file, or to standard output.
 func (a *ledgerAccess) exportTo(ctx context.Context, s *Streams, file string, leaveOut bool) (err error) {
-	if a.export != nil {
-		return errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
-	}
 	var left func(*ledger.BrokenRow)
 	if leaveOut {
 		left = func(b *ledger.BrokenRow) { fmt.Fprintf(s.Err, "left out: the row %s: %s\n", b.Key, b.Err) }
@@ -437,7 +398,7 @@ func (f *ledgerFlags) importFrom(ctx context.Context, s *Streams, file string) (
 	var k *ledgerAccess
 	defer func() {
 		if k != nil {
-			err = errors.Join(err, k.close())
+			err = errors.Join(err, k.store.Close())
 		}
 	}()
 	checked, written := newMeter(s, "checked line"), newMeter(s, "written row")

@@ -190,13 +190,13 @@ func Check(a network.Allocation) error {
 
 // AllocationRows returns the changes that write an allocation in its stored form, without existing rows. It fails if
 // the form is invalid.
-func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
+func AllocationRows(raw []byte) ([]Change, error) {
 	a, err := decode(raw)
 	if err != nil {
-		return a, nil, err
+		return nil, err
 	}
 	if err := Check(a); err != nil {
-		return a, nil, err
+		return nil, err
 	}
 	held := resourceKeys(a)
 	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Value: raw})
@@ -204,7 +204,7 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	for _, key := range held {
 		changes = append(changes, Change{Key: key, Value: owned})
 	}
-	return a, changes, nil
+	return changes, nil
 }
 
 // IsQuarantine reports whether a change starts a quarantine.

@@ -45,7 +45,7 @@ func Search(ctx context.Context, store Store, q Query, each func(Entry) error) e
 	}
 	for _, prefix := range prefixes {
 		err := scan(ctx, store, prefix, func(e Entry) error {
-			if !q.Matches(e) {
+			if !q.matches(e) {
 				return nil
 			}
 			return each(e)
@@ -87,9 +87,9 @@ func (q Query) includesQuarantine() bool {
 	return q.State == network.Quarantined || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
 }
 
-// Matches reports whether the query selects an entry. A resource in quarantine has no owner, so that only pool and
+// matches reports whether the query selects an entry. A resource in quarantine has no owner, so that only pool and
 // address can match.
-func (q Query) Matches(e Entry) bool {
+func (q Query) matches(e Entry) bool {
 	if e.Allocation == nil {
 		return q.includesQuarantine() && !e.Until.IsZero() && !e.Record &&
 			(q.Pool == "" || e.Resource.Pool == q.Pool) && (!q.Address.IsValid() || e.Resource.Address == q.Address)

@@ -149,7 +149,7 @@ func rowsOf(name string, address netip.Addr) ([]ledger.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, rows, err := ledger.AllocationRows(raw)
+	rows, err := ledger.AllocationRows(raw)
 	return rows, err
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
@@ -32,17 +31,17 @@ func TestMistakes(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			_, err := archive.Read(strings.NewReader(summed(c.Text)), func(int, []ledger.Change) error { return nil })
+			_, err := archive.Import(t.Context(), into(memory.Open(t)), strings.NewReader(summed(c.Text)))
 			if err == nil {
 				t.Fatal("no error, want one")
 			}
-			if diff := cmp.Diff(c.Error, err.Error()); diff != "" {
+			if diff := cmp.Diff("checking the export: "+c.Error, err.Error()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
 	long := `{"format":"graft-ledger","version":1}` + "\n" + strings.Repeat("x", 2<<20)
-	if _, err := archive.Read(strings.NewReader(long), func(int, []ledger.Change) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
+	if _, err := archive.Import(t.Context(), into(memory.Open(t)), strings.NewReader(long)); err == nil || !strings.Contains(err.Error(), ": line 2: ") {
 		t.Errorf("a line that is too long: %v", err)
 	}
 }
@@ -80,12 +79,7 @@ func FuzzReader(f *testing.F) {
 `))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		store := memory.Open(t)
-		read, err := archive.Read(strings.NewReader(summed(string(content))), func(_ int, rows []ledger.Change) error {
-			if len(rows) == 0 {
-				t.Fatal("a line without rows")
-			}
-			return store.Commit(t.Context(), rows...)
-		})
+		read, err := archive.Import(t.Context(), into(store), strings.NewReader(summed(string(content))))
 		if err != nil {
 			return
 		}
@@ -94,7 +88,7 @@ func FuzzReader(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reread, err := archive.Read(&again, func(int, []ledger.Change) error { return nil })
+		reread, err := archive.Import(t.Context(), into(memory.Open(t)), &again)
 		if err != nil {
 			t.Fatalf("the rewritten export cannot be read: %v", err)
 		}

@@ -53,7 +53,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, of, err := ledger.AllocationRows(raw)
+		of, err := ledger.AllocationRows(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
