@@ -6,7 +6,6 @@ package remote
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -37,6 +36,9 @@ type Client struct {
 
 var _ ledger.Store = (*Client)(nil)
 
+// maximumError limits the text of a server's error, in bytes.
+const maximumError = 64 << 10
+
 // Dial returns a client for an address such as unix:///var/lib/graft/ledger.sock. It fails for any
 // other form, and does not connect yet.
 func Dial(address string) (*Client, error) {
@@ -66,35 +68,30 @@ func (c *Client) Commit(context.Context, ...ledger.Change) error {
 
 // Get implements ledger.Store. It fails if the server does not answer.
 func (c *Client) Get(ctx context.Context, key string) (value []byte, err error) {
-	query := "rows?" + url.Values{"key": {key}}.Encode()
-	err = ask(ctx, c, "GET", query, nil, func(r row) error { value = r.Value; return nil })
+	err = ask(ctx, c, "GET", "rows", url.Values{"key": {key}}, func(r row) error { value = r.Value; return nil })
 	return value, err
 }
 
 // Scan implements ledger.Store. It fails if the server does not answer, or if each fails.
 func (c *Client) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
-	query := "rows?" + url.Values{"prefix": {prefix}}.Encode()
-	return ask(ctx, c, "GET", query, nil, func(r row) error { return each([]byte(r.Key), r.Value) })
+	return ask(ctx, c, "GET", "rows", url.Values{"prefix": {prefix}}, func(r row) error { return each([]byte(r.Key), r.Value) })
 }
 
 // Release lets the server release an owner's allocation and returns it. The error wraps network.ErrNotHeld.
 func (c *Client) Release(ctx context.Context, owner network.Owner) (a network.Allocation, err error) {
-	body, err := json.Marshal(released{owner})
-	if err == nil {
-		err = ask(ctx, c, "POST", "release", body, func(held network.Allocation) error { a = held; return nil })
-	}
+	err = ask(ctx, c, "POST", "release", url.Values{"owner": {owner.String()}}, func(held network.Allocation) error { a = held; return nil })
 	return a, err
 }
 
 // GC lets the server look for allocations without existing holders. It fails if the server does not answer, or if each
 // fails.
 func (c *Client) GC(ctx context.Context, dryRun bool, each func(gc.Suspect) error) error {
-	return ask(ctx, c, "POST", "gc?dryRun="+strconv.FormatBool(dryRun), nil, each)
+	return ask(ctx, c, "POST", "gc", url.Values{"dryRun": {strconv.FormatBool(dryRun)}}, each)
 }
 
 // ask sends a request, and calls each for the values of the answer.
-func ask[T any](ctx context.Context, c *Client, method, path string, body []byte, each func(T) error) error {
-	r, err := http.NewRequestWithContext(ctx, method, "http://ledger/v1/"+path, bytes.NewReader(body))
+func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, each func(T) error) error {
+	r, err := http.NewRequestWithContext(ctx, method, "http://ledger/v1/"+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -106,27 +103,20 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body []byte
 		return fmt.Errorf("asking the server at %s: %w", c.Address, err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	var from io.Reader = bufio.NewReaderSize(response.Body, 1<<16)
 	if response.StatusCode != http.StatusOK {
-		from = io.LimitReader(from, maximumBody)
+		text, _ := io.ReadAll(io.LimitReader(response.Body, maximumError)) // an incomplete error is one, too
+		p := &Problem{response.StatusCode, cmp.Or(strings.TrimSpace(string(text)), "it answers "+response.Status)}
+		return fmt.Errorf("asking the server at %s: %w", c.Address, p)
 	}
-	lines := json.NewDecoder(from)
-	for {
-		var m message
-		err := lines.Decode(&m)
+	for lines := json.NewDecoder(bufio.NewReaderSize(response.Body, 1<<16)); ; {
 		var value T
-		switch {
-		case response.StatusCode != http.StatusOK:
-			p := &Problem{response.StatusCode, cmp.Or(m.Error, "it answers "+response.Status)}
-			return fmt.Errorf("asking the server at %s: %w", c.Address, p)
-		case errors.Is(err, io.EOF):
-			err = io.ErrUnexpectedEOF
-		case err == nil && m.Error != "":
-			err = errors.New(m.Error)
-		case err == nil && m.End:
-			return nil
-		case err == nil:
-			err = json.Unmarshal(m.Value, &value)
+		err := lines.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			problem := response.Trailer.Get(trailer)
+			if problem == "" {
+				return nil
+			}
+			err = errors.New(problem)
 		}
 		if err != nil {
 			return fmt.Errorf("the answer of the server at %s is incomplete: %w", c.Address, err)

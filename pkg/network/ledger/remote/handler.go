@@ -6,12 +6,12 @@
 // its client, which reads the ledger like a store. The socket is next to the ledger, and users who may open the ledger
 // may use it; there is no other access control.
 //
-//	GET  /v1/rows      ?prefix= or ?key=                          rows as {"value":{"key":…,"value":…}}, the value in base64
-//	POST /v1/release   {"owner":{"contract":…,"key":…}}           the allocation as {"value":{…}}
-//	POST /v1/gc        ?dryRun=true                               allocations without holders as {"value":{…}}
+//	GET  /v1/rows      ?prefix= or ?key=          rows as {"key":…,"value":…}, the value in base64
+//	POST /v1/release   ?owner=<contract>/<key>    the allocation
+//	POST /v1/gc        ?dryRun=true               allocations without holders
 //
-// An answer consists of lines of JSON. The last one is {"end":true} or {"error":"…"}; without it, the answer is
-// incomplete. The package uses no concrete store and starts no listener. Start reading at New and Dial.
+// An answer consists of lines of JSON. If it is incomplete, the trailer Error has the reason. The package uses no concrete
+// store and starts no listener. Start reading at New and Dial.
 package remote
 
 import (
@@ -29,22 +29,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// message is one line of an answer.
-type message struct {
-	Value json.RawMessage `json:"value,omitempty"`
-	Error string          `json:"error,omitempty"`
-	End   bool            `json:"end,omitempty"`
-}
-
 // row is a row of the store.
 type row struct {
 	Key   string `json:"key"`
 	Value []byte `json:"value"`
-}
-
-// released is the request to release an owner's allocation.
-type released struct {
-	Owner network.Owner `json:"owner"`
 }
 
 // Problem is an error with its HTTP status.
@@ -78,10 +66,10 @@ type Options struct {
 }
 
 const (
-	// maximumBody limits the body of a request, in bytes. Requests contain filters or owners.
-	maximumBody = 64 << 10
 	// stall is the maximum time in which a caller reads no byte of an answer. budget limits the whole answer.
 	stall, budget = 30 * time.Second, time.Hour
+	// trailer is the trailer with the error of an answer that has begun.
+	trailer = "Error"
 )
 
 type handler struct{ Options }
@@ -97,19 +85,42 @@ func New(o Options) http.Handler {
 		},
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			a := &answer{w: w}
 			if !slots.TryAcquire(1) {
-				a.end(&Problem{http.StatusTooManyRequests, "the server is busy with other requests of this kind; try again later"})
+				http.Error(w, "the server is busy with other requests of this kind; try again later", http.StatusTooManyRequests)
 				return
 			}
 			defer slots.Release(1)
 			ctx, cancel := context.WithTimeout(r.Context(), budget)
 			defer cancel()
-			r.Body = http.MaxBytesReader(w, r.Body, maximumBody)
-			a.end(serve(r.WithContext(ctx), a.send))
+			began := false
+			err := serve(r.WithContext(ctx), func(value any) error {
+				began = true
+				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stall)) // without deadlines, the listener's hold
+				return json.NewEncoder(w).Encode(value)
+			})
+			switch {
+			case err != nil && began:
+				w.Header().Set(http.TrailerPrefix+trailer, err.Error())
+			case err != nil:
+				http.Error(w, err.Error(), status(err))
+			}
 		})
 	}
 	return mux
+}
+
+// status returns the HTTP status of an error.
+func status(err error) int {
+	problem, ok := errors.AsType[*Problem](err)
+	switch {
+	case ok:
+		return problem.Status
+	case errors.Is(err, network.ErrNotHeld):
+		return http.StatusNotFound
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusInternalServerError
 }
 
 func (h *handler) rows(r *http.Request, send func(any) error) error {
@@ -127,13 +138,13 @@ func (h *handler) rows(r *http.Request, send func(any) error) error {
 }
 
 func (h *handler) release(r *http.Request, send func(any) error) error {
-	var wanted released
-	if err := ledger.DecodeStrictly(r.Body, &wanted); err != nil {
-		return &Problem{http.StatusBadRequest, "the request cannot be read: " + err.Error()}
+	owner, err := network.ParseOwner(r.URL.Query().Get("owner"))
+	if err != nil {
+		return &Problem{http.StatusBadRequest, err.Error()}
 	}
-	held, err := ledger.Find(r.Context(), h.Store, wanted.Owner)
+	held, err := ledger.Find(r.Context(), h.Store, owner)
 	if err == nil {
-		err = h.Release(r.Context(), wanted.Owner)
+		err = h.Release(r.Context(), owner)
 	}
 	if err != nil {
 		return err
@@ -146,48 +157,4 @@ func (h *handler) gc(r *http.Request, send func(any) error) error {
 		return ErrNoCluster
 	}
 	return h.GC(r.Context(), r.URL.Query().Get("dryRun") == "true", func(s gc.Suspect) error { return send(s) })
-}
-
-// answer writes the lines of an answer.
-type answer struct {
-	w     http.ResponseWriter
-	began bool
-}
-
-// send writes a value.
-func (a *answer) send(value any) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return a.line(http.StatusOK, message{Value: raw})
-}
-
-func (a *answer) line(status int, m message) error {
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(stall)) // without deadlines, the listener's hold
-	if !a.began {
-		a.w.Header().Set("Content-Type", "application/x-ndjson")
-		a.w.WriteHeader(status)
-		a.began = true
-	}
-	return json.NewEncoder(a.w).Encode(m)
-}
-
-// end writes the last line. The caller may have disconnected.
-func (a *answer) end(err error) {
-	if err == nil {
-		_ = a.line(http.StatusOK, message{End: true})
-		return
-	}
-	status := http.StatusInternalServerError
-	var p *Problem
-	switch {
-	case errors.As(err, &p):
-		status = p.Status
-	case errors.Is(err, network.ErrNotHeld):
-		status, err = http.StatusNotFound, network.ErrNotHeld
-	case errors.Is(err, context.DeadlineExceeded):
-		status = http.StatusGatewayTimeout
-	}
-	_ = a.line(status, message{Error: err.Error()})
 }

@@ -225,13 +225,12 @@ func TestRefused(t *testing.T) {
 		o.Release = func(context.Context, network.Owner) error { return network.ErrUnavailable }
 	})
 	for request, want := range map[string]string{
-		"GET /v1/rows?key=none":           `200 {"end":true}`,
-		"GET /v2/rows":                    `404 {"error":"the server does not know this request: use the version of the server"}`,
-		"POST /v1/release {":              `400 {"error":"the request cannot be read: unexpected EOF"}`,
-		`POST /v1/release {"own":1}`:      `400 {"error":"the request cannot be read: json: unknown field \"own\""}`,
-		`POST /v1/release {"owner":{}}{}`: `400 {"error":"the request cannot be read: there is more text after the value"}`,
-		`POST /v1/release {"owner":{"contract":"test","key":"1"}}`: `500 {"error":"unavailable"}`,
-		"POST /v1/release " + strings.Repeat(" ", 65<<10):          `400 {"error":"the request cannot be read: http: request body too large"}`,
+		"GET /v1/rows?key=none":            "200 ",
+		"GET /v2/rows":                     "404 the server does not know this request: use the version of the server",
+		"POST /v1/release":                 "400 an owner is <contract>/<key>",
+		"POST /v1/release?owner=test":      "400 an owner is <contract>/<key>",
+		"POST /v1/release?owner=test/none": "404 " + network.ErrNotHeld.Error(),
+		"POST /v1/release?owner=test/1":    "500 unavailable",
 	} {
 		if got := w.ask(t, request); got != want {
 			t.Errorf("%.60s: got %s, want %s", request, got, want)
@@ -300,4 +299,26 @@ func (w *world) ask(t *testing.T, request string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(body.String()))
+}
+
+// TestInterruptedAnswers checks that an answer that ends early is an error, with the reason if the server had time to send it.
+func TestInterruptedAnswers(t *testing.T) {
+	for want, end := range map[string]func() error{
+		"is incomplete: the disk is broken": func() error { return errors.New("the disk is broken") },
+		"is incomplete: unexpected EOF":     func() error { panic(http.ErrAbortHandler) },
+	} {
+		w := serve(t, func(o *remote.Options) {
+			o.GC = func(_ context.Context, _ bool, each func(gc.Suspect) error) error {
+				for range 1000 {
+					if err := each(gc.Suspect{Reason: "gone"}); err != nil {
+						return err
+					}
+				}
+				return end()
+			}
+		})
+		if err := w.client.GC(t.Context(), true, func(gc.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
 }
