@@ -430,18 +430,14 @@ func (f follower) Begin(revision int64, scan func(each func(key string, value []
 
 // Change implements Observer. It ignores a broken row, which `graft ledger verify` finds. It does not wait for commits of rows without
 // hints: the row of a busy quota would delay all other changes.
-func (f follower) Change(revision int64, key string, value []byte) error {
+func (f follower) Change(revision int64, key string, value []byte) {
 	if hasHints(key) {
-		unlock, err := f.rows.Lock(context.Background(), key)
-		if err != nil {
-			return err
-		}
+		unlock, _ := f.rows.Lock(context.Background(), key) // it fails only when the context ends
 		defer unlock()
 	}
 	if f.hints.isCurrent(revision, key) {
 		_ = f.hints.apply(key, value, expiryDelay)
 	}
-	return nil
 }
 
 // OnAbandoned calls a function whenever work of other servers may be found: their lease has ended, or something was missed.

@@ -91,11 +91,11 @@ type Leaser interface {
 	Lease() time.Duration
 }
 
-// Observer receives the commits to a store. If it returns an error, the watch ends.
+// Observer receives the commits to a store.
 type Observer interface {
 	// Begin is called first, and again if changes may be missing: scan lists all rows at the revision. Change has later
-	// commits.
+	// commits. If it fails, because scan did, it is called again.
 	Begin(revision int64, scan func(each func(key string, value []byte) error) error) error
 	// Change reports the value of a row since the revision; nil means that it was removed.
-	Change(revision int64, key string, value []byte) error
+	Change(revision int64, key string, value []byte)
 }

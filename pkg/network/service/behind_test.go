@@ -208,7 +208,7 @@ func TestUndeclaredCloudBlocksNoOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, rows, err := ledger.AllocationRows(raw)
+		rows, err := ledger.AllocationRows(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -398,30 +398,22 @@ const rollbackLimit = 10 * time.Second
 func (c *call) undoAll(ctx context.Context, problems []error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
 	defer cancel()
-	var undone, unsent []int
+	preempts := slices.ContainsFunc(c.intents, func(r Request) bool { return r.Preempt })
 	for i, a := range c.all {
+		var err error
 		sent := !errors.Is(problems[i], network.ErrNotSent)
 		switch {
 		case sent && (c.fresh[i] || a.State == network.Intended), !sent && !c.fresh[i] && len(c.all) > 1:
-			undone = append(undone, i)
+			err = c.undo(ctx, a, c.fresh[i] && errors.Is(problems[i], network.ErrRefused))
 		case !sent && c.fresh[i]:
-			unsent = append(unsent, i)
+			quarantine := time.Duration(0)
+			if pool, _ := c.pool(a.Pool); preempts {
+				quarantine = pool.Quarantine // the previous owner may still use it
+			}
+			err = c.deleteUnchanged(ctx, a, quarantine)
 		}
-	}
-	for _, i := range undone {
-		if err := c.undo(ctx, c.all[i], c.fresh[i] && errors.Is(problems[i], network.ErrRefused)); err != nil {
-			c.options.Report(c.all[i].Owner, fmt.Errorf("undoing an allocation: %w", err))
-			return
-		}
-	}
-	for _, i := range unsent {
-		pool, _ := c.pool(c.all[i].Pool)
-		quarantine := time.Duration(0)
-		if slices.ContainsFunc(c.intents, func(r Request) bool { return r.Preempt }) {
-			quarantine = pool.Quarantine // the previous owner may still use it
-		}
-		if err := c.deleteUnchanged(ctx, c.all[i], quarantine); err != nil {
-			c.options.Report(c.all[i].Owner, fmt.Errorf("undoing an allocation: %w", err))
+		if err != nil {
+			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
 		}
 	}
 }

@@ -15,10 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -80,21 +77,15 @@ func isAny(err error, of []error) bool {
 	return false
 }
 
-// explainUnreachable asks each endpoint by itself why it does not answer. The client's own call for a status would wait for a connection, and
-// report a timeout.
+// explainUnreachable connects to each endpoint to find out why it does not answer. The client itself would report a timeout.
 func (o Options) explainUnreachable(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
 	reasons := make([]string, len(o.Endpoints))
 	var group sync.WaitGroup
 	for i, endpoint := range o.Endpoints {
 		group.Go(func() {
-			err := o.checkCertificate(ctx, endpoint)
-			if err == nil {
-				err = o.requestStatus(ctx, endpoint)
-			}
-			reasons[i] = endpoint + ": it answers, but has no leader"
-			if err != nil {
-				reasons[i] = endpoint + ": " + rpctypes.ErrorDesc(err)
+			reasons[i] = endpoint + ": it accepts connections, but does not answer; it may have no leader"
+			if err := o.connectTo(context.WithoutCancel(ctx), endpoint); err != nil {
+				reasons[i] = endpoint + ": " + err.Error()
 			}
 		})
 	}
@@ -102,18 +93,22 @@ func (o Options) explainUnreachable(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
 }
 
-// checkCertificate returns the alert of TLS with which an endpoint rejects the certificate. Such an alert arrives after the handshake. gRPC may
-// have written to the closed connection before, and reports only that, or tries again until its deadline.
-func (o Options) checkCertificate(ctx context.Context, endpoint string) error {
+// connectTo connects to an endpoint and reads from it, because the alert of TLS with which it rejects a certificate arrives
+// after the handshake. gRPC may have written to the closed connection before, and reports only that, or tries again until its deadline.
+func (o Options) connectTo(ctx context.Context, endpoint string) error {
 	address, err := url.Parse(endpoint)
-	if err != nil || o.TLS == nil {
-		return nil
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout/4)
 	defer cancel()
-	connection, err := (&tls.Dialer{Config: o.TLS}).DialContext(ctx, "tcp", address.Host)
+	dial := (&net.Dialer{}).DialContext
+	if o.TLS != nil {
+		dial = (&tls.Dialer{Config: o.TLS}).DialContext
+	}
+	connection, err := dial(ctx, "tcp", address.Host)
 	if err != nil {
-		return nil
+		return err
 	}
 	defer func() { _ = connection.Close() }()
 	_ = connection.SetReadDeadline(time.Now().Add(o.DialTimeout / 4))
@@ -122,22 +117,4 @@ func (o Options) checkCertificate(ctx context.Context, endpoint string) error {
 		return alert
 	}
 	return nil
-}
-
-// requestStatus requests the status of one endpoint.
-func (o Options) requestStatus(ctx context.Context, endpoint string) error {
-	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout/4)
-	defer cancel()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, TLS: o.TLS, Context: ctx, Logger: zap.NewNop()})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }()
-	connection, err := client.Dial(endpoint)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = connection.Close() }()
-	_, err = etcdserverpb.NewMaintenanceClient(connection).Status(ctx, &etcdserverpb.StatusRequest{})
-	return err
 }

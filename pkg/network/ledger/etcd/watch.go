@@ -25,11 +25,9 @@ type watch struct {
 	to    ledger.Observer
 	// next is the revision at which the watch continues; 0 means that the observer must start again.
 	next int64
-	// refused is the error of the observer.
-	refused error
 }
 
-// Watch implements ledger.Watcher. It fails with the error of ctx or of the observer, or with ErrClosed.
+// Watch implements ledger.Watcher. It fails with the error of ctx, or with ErrClosed.
 func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 	leave, err := s.startCall()
 	if err != nil {
@@ -45,8 +43,6 @@ func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case w.refused != nil:
-			return w.refused
 		case errors.Is(err, rpctypes.ErrCompacted):
 			w.next = 0
 		}
@@ -74,9 +70,7 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 		for _, event := range answer.Events {
-			if err := w.notify(event); err != nil {
-				return err
-			}
+			w.notify(event)
 		}
 		if answer.IsProgressNotify() {
 			w.next = max(w.next, answer.Header.Revision+1)
@@ -92,28 +86,21 @@ func (w *watch) begin(ctx context.Context) error {
 		return err
 	}
 	revision := answer.Header.Revision
-	var failed error
-	refused := w.to.Begin(revision, func(each func(key string, value []byte) error) error {
-		failed = w.store.scan(ctx, "", revision, func(key, value []byte) error { return each(string(key), value) })
-		return failed
+	err = w.to.Begin(revision, func(each func(key string, value []byte) error) error {
+		return w.store.scan(ctx, "", revision, func(key, value []byte) error { return each(string(key), value) })
 	})
-	if failed != nil {
-		return failed
+	if err == nil {
+		w.next = revision + 1
 	}
-	if w.refused = refused; refused != nil {
-		return refused
-	}
-	w.next = revision + 1
-	return nil
+	return err
 }
 
-func (w *watch) notify(event *clientv3.Event) error {
+func (w *watch) notify(event *clientv3.Event) {
 	var value []byte
 	if event.Type == clientv3.EventTypePut {
 		value = append([]byte{}, event.Kv.Value...)
 	}
-	w.refused = w.to.Change(event.Kv.ModRevision, string(event.Kv.Key[len(w.store.rows):]), value)
+	w.to.Change(event.Kv.ModRevision, string(event.Kv.Key[len(w.store.rows):]), value)
 	// If the watch is interrupted before the other rows of the commit, they are reported twice, which is harmless.
 	w.next = event.Kv.ModRevision
-	return w.refused
 }
