@@ -289,48 +289,26 @@ func wrapWriting(err error) error {
 	return fmt.Errorf("writing the ledger: %w", err)
 }
 
-// stranded returns the allocations for which counts returns true, and that would be outside of the wanted pools: in a
-// missing pool, or with an address outside of its ranges. Selections wait for it, so it does not decode the rows of all owners: it reads the
-// rows of addresses, which are short, and decodes those of owners that may be meant.
-func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
-	owners := map[string]network.Owner{}
-	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
-		name, address, err := parseAddress(string(key))
-		if err != nil || wanted[name].accepts([]netip.Addr{address}) {
-			return err
+// mayBeStranded returns the owner of a row, and reports whether its allocation may be outside of the pools: in a missing pool, or with an
+// address outside of its ranges. It decodes no rows of owners, because selections wait for it. It fails for an unreadable row.
+func mayBeStranded(pools map[string]*pool, key string, value []byte) (owner network.Owner, may bool, err error) {
+	switch {
+	case strings.HasPrefix(key, prefixOwner) && !hasAddresses(value):
+		owner, err = network.ParseOwner(strings.TrimPrefix(key, prefixOwner))
+		return owner, true, err
+	case strings.HasPrefix(key, prefixAddress):
+		name, address, err := parseAddress(key)
+		if err != nil || pools[name].accepts([]netip.Addr{address}) {
+			return owner, false, err
 		}
 		p, err := parseResourceRow(value)
-		if err == nil && p.until.IsZero() {
-			owners[p.owner.String()] = p.owner
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the addresses: %w", err)
+		return p.owner, p.until.IsZero(), err
 	}
-	err = l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
-		if hasAddresses(value) {
-			return nil
-		}
-		owner, err := network.ParseOwner(strings.TrimPrefix(string(key), prefixOwner))
-		owners[owner.String()] = owner
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the owners: %w", err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(owners)) {
-		a, err := l.Get(ctx, owners[name])
-		switch {
-		case errors.Is(err, network.ErrNotHeld): // released by another request
-		case err != nil:
-			return nil, err
-		case !wanted[a.Pool].accepts(a.Addresses) && counts(a):
-			stranded = append(stranded, a)
-		}
-	}
-	return stranded, nil
+	return owner, false, nil
 }
+
+// errRefused ends a change of the pools.
+var errRefused = errors.New("the pools are refused")
 
 // Configure replaces the pools. Allocations remain, including stranded ones: other pools cannot use their addresses
 // until their release, and this pool cannot use them at all. When it returns, no selection from the old pools is
@@ -338,7 +316,7 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 // If refuse, which may be nil, returns true for stranded allocations, Configure changes nothing and returns them. It
 // blocks selections during the check, so that refuse sees all stranded allocations, except those of other servers on a
 // shared store. It reads no rows if the pools are unchanged since a check that found no stranded allocation.
-func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
+func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) (refused []network.Allocation, err error) {
 	made, err := newPools(pools)
 	if err != nil {
 		return nil, err
@@ -351,22 +329,50 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	if same && l.accepted {
 		return nil, nil
 	}
-	anyStranded := false
-	if refuse != nil {
-		refused, err := l.stranded(ctx, made, func(a network.Allocation) bool { anyStranded = true; return refuse(a) })
-		if err != nil || len(refused) > 0 {
-			return refused, err
-		}
-	}
-	if !same {
-		err := l.rebuild(ctx, made, 0, 0, func(each func(key string, value []byte) error) error {
-			return l.store.Scan(ctx, "", func(key, value []byte) error { return each(string(key), value) })
+	accepted := refuse != nil
+	err = l.rebuild(ctx, made, 0, 0, func(each func(key string, value []byte) error) error {
+		owners := map[string]network.Owner{}
+		err := l.store.Scan(ctx, "", func(raw, value []byte) error {
+			key := string(raw)
+			if refuse == nil {
+				return each(key, value)
+			}
+			owner, may, err := mayBeStranded(made, key, value)
+			if err != nil {
+				return err
+			}
+			if may {
+				owners[owner.String()] = owner
+			}
+			return each(key, value)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("reading the ledger: %w", err)
+			return err
 		}
+		for _, name := range slices.Sorted(maps.Keys(owners)) {
+			a, err := l.Get(ctx, owners[name])
+			if err != nil && !errors.Is(err, network.ErrNotHeld) { // it may have been released by another request
+				return err
+			}
+			if err == nil && !made[a.Pool].accepts(a.Addresses) {
+				accepted = false
+				if refuse(a) {
+					refused = append(refused, a)
+				}
+			}
+		}
+		if len(refused) > 0 {
+			return errRefused
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errRefused):
+		return refused, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	l.accepted = refuse != nil && !anyStranded
+	l.accepted = accepted
 	return nil, nil
 }
 
