@@ -48,7 +48,7 @@ type Report struct {
 // Verify reports all mistakes in the rows of a store, or the first ones up to a maximum above 0. It reads them once, as they are at one
 // time. It keeps the keys of all resources in memory. It fails if the store does; mistakes in rows are no error.
 func Verify(ctx context.Context, store Store, maximum int) (*Report, error) {
-	v := &verifier{maximum: cmp.Or(maximum, DefaultMaximumFaults), owners: map[network.Owner]bool{}, resources: map[string]*resource{}, quotas: newTally()}
+	v := &verifier{maximum: cmp.Or(maximum, defaultMaximumFaults), unreadable: map[string]bool{}, resources: map[string]*resource{}, quotas: newTally()}
 	if err := v.checkFormat(ctx, store); err != nil {
 		return nil, err
 	}
@@ -65,19 +65,17 @@ func Verify(ctx context.Context, store Store, maximum int) (*Report, error) {
 	return &v.report, nil
 }
 
-// DefaultMaximumFaults limits the faults of a report.
-const DefaultMaximumFaults = 10_000
+// defaultMaximumFaults limits the faults of a report.
+const defaultMaximumFaults = 10_000
 
 type verifier struct {
 	maximum int
 	report  Report
-	// owners are those with a row, and true if it is readable.
-	owners map[network.Owner]bool
+	// unreadable has the rows of owners that cannot be read, by key. While there are any, the counts of quotas are unknown.
+	unreadable map[string]bool
 	// resources has the resources that rows of owners list, and those that have a row, by key.
 	resources map[string]*resource
 	quotas    tally
-	// uncounted reports that the counts of quotas are not known, because the row of an owner cannot be read.
-	uncounted bool
 }
 
 // resource is what the rows say about a resource.
@@ -139,14 +137,13 @@ func (v *verifier) row(key, value []byte) error {
 		v.report.Allocations++
 	}
 	if err != nil {
-		v.unreadable(e.Key, err)
+		v.addUnreadable(e.Key, err)
 		return nil
 	}
 	switch {
 	case e.Record:
 		v.report.Records++
 	case e.Allocation != nil:
-		v.owners[e.Owner] = true
 		v.quotas.add(e)
 		for _, key := range resourceKeys(*e.Allocation) {
 			of := v.resource(key)
@@ -165,18 +162,16 @@ func (v *verifier) row(key, value []byte) error {
 	return nil
 }
 
-// unreadable adds the fault of a row that cannot be read.
-func (v *verifier) unreadable(key string, err error) {
+// addUnreadable adds the fault of a row that cannot be read.
+func (v *verifier) addUnreadable(key string, err error) {
 	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
-	if owner, ok := strings.CutPrefix(key, prefixOwner); ok {
-		remedy = "restore it from an export: export the other rows with --leave-out-broken, add it, and import all into a new ledger"
-		v.uncounted = true
-		if owner, err := network.ParseOwner(owner); err == nil {
-			v.owners[owner] = false
-		}
-	} else if isRecord(key) {
+	switch owned := strings.HasPrefix(key, prefixOwner); {
+	case owned || isRecord(key):
 		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, and import all into a new ledger"
-	} else {
+		if owned {
+			v.unreadable[key] = true
+		}
+	default:
 		v.resource(key).broken = true
 	}
 	v.add(key, err.Error(), remedy)
@@ -201,13 +196,8 @@ func (v *verifier) compareOwners(key string, of *resource) {
 		}
 		v.add(ownerKey(owner), problem, remedy)
 	}
-	readable, exists := v.owners[of.holder]
-	switch {
-	case of.holder == (network.Owner{}), slices.Contains(of.claimed, of.holder), exists && !readable:
-	case exists:
-		v.add(key, fmt.Sprintf("its owner %s has other things", of.holder), remedyRewrite)
-	default:
-		v.add(key, fmt.Sprintf("its owner %s has nothing", of.holder), remedyRewrite)
+	if of.holder != (network.Owner{}) && !slices.Contains(of.claimed, of.holder) && !v.unreadable[ownerKey(of.holder)] {
+		v.add(key, fmt.Sprintf("its owner %s does not have it", of.holder), remedyRewrite)
 	}
 }
 
@@ -235,7 +225,7 @@ func (v *verifier) comparePools(keys []string) {
 
 // compareQuotas checks the counts of quotas.
 func (v *verifier) compareQuotas() {
-	if v.uncounted {
+	if len(v.unreadable) > 0 {
 		return
 	}
 	for _, change := range v.quotas.changes() {
