@@ -39,8 +39,6 @@ type hints struct {
 	ownCommits map[string]int64
 	// rebuilds counts the scans that have replaced the hints.
 	rebuilds int
-	// abandoned is called without the mutex when work of another server may be found.
-	abandoned func()
 }
 
 func (h *hints) init(pools map[string]*pool) {
@@ -97,17 +95,11 @@ func (h *hints) isCurrent(revision int64, key string) bool {
 // them at once. It fails for an unreadable row, which stays as it was.
 func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 	h.mutex.Lock()
-	delete(h.uncertain, key)
-	if h.changed != nil && hasHints(key) {
+	defer h.mutex.Unlock()
+	if delete(h.uncertain, key); h.changed != nil && hasHints(key) {
 		h.changed[key] = struct{}{}
 	}
-	err := h.load(key, value, delay)
-	abandoned := h.abandoned
-	h.mutex.Unlock()
-	if abandoned != nil && strings.HasPrefix(key, prefixServer) && value == nil {
-		abandoned()
-	}
-	return err
+	return h.load(key, value, delay)
 }
 
 // noteChanges begins or ends to collect the keys of applied rows in changed.

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -37,6 +38,10 @@ type Ledger struct {
 	hints   hints
 	// changing is held for reading during each allocation and for writing while pools are replaced.
 	changing sync.RWMutex
+	// settings are those of the active pools. The lock changing guards them.
+	settings []Pool
+	// abandoned is called when work of another server may be found.
+	abandoned atomic.Pointer[func()]
 	// rows serializes the commits and reads of a row with the changes of its hints, so that an older value never replaces a newer one.
 	rows KeyedLocks[string]
 	// quotas serializes the commits of this process that change the same quota row.
@@ -50,7 +55,7 @@ type Ledger struct {
 // Open reads the hints from a store. Rows of other pools stay untouched. It fails if the format is newer or a row is
 // unreadable.
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
-	l := &Ledger{store: store, generation: rand.Uint64}
+	l := &Ledger{store: store, settings: pools, generation: rand.Uint64}
 	l.watcher, _ = store.(Watcher)
 	if l.leaser, _ = store.(Leaser); l.leaser == nil {
 		l.leaser = unshared{}
@@ -372,7 +377,7 @@ func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) 
 	case err != nil:
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	l.accepted = accepted
+	l.accepted, l.settings = accepted, pools
 	return nil, nil
 }
 
@@ -416,20 +421,12 @@ type follower struct{ *Ledger }
 func (f follower) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
 	f.changing.RLock() // the pools must not be replaced
 	defer f.changing.RUnlock()
-	var settings []Pool
-	f.hints.mutex.Lock()
-	for _, of := range f.hints.pools {
-		settings = append(settings, of.Pool)
+	pools, err := newPools(f.settings)
+	if err == nil {
+		err = f.rebuild(context.Background(), pools, revision, expiryDelay, scan)
 	}
-	abandoned := f.hints.abandoned
-	f.hints.mutex.Unlock()
-	pools, err := newPools(settings)
-	if err != nil {
-		return err
-	}
-	err = f.rebuild(context.Background(), pools, revision, expiryDelay, scan)
-	if err == nil && abandoned != nil {
-		abandoned()
+	if err == nil {
+		f.reportAbandoned()
 	}
 	return err
 }
@@ -444,14 +441,19 @@ func (f follower) Change(revision int64, key string, value []byte) {
 	if f.hints.isCurrent(revision, key) {
 		_ = f.hints.apply(key, value, expiryDelay)
 	}
+	if value == nil && strings.HasPrefix(key, prefixServer) {
+		f.reportAbandoned()
+	}
+}
+
+func (l *Ledger) reportAbandoned() {
+	if call := l.abandoned.Load(); call != nil {
+		(*call)()
+	}
 }
 
 // OnAbandoned calls a function whenever work of other servers may be found: their lease has ended, or something was missed.
-func (l *Ledger) OnAbandoned(call func()) {
-	l.hints.mutex.Lock()
-	defer l.hints.mutex.Unlock()
-	l.hints.abandoned = call
-}
+func (l *Ledger) OnAbandoned(call func()) { l.abandoned.Store(&call) }
 
 // resolveUncertain reads the rows that are uncertain, and reports whether there were any. It fails at the first one that cannot be read.
 func (l *Ledger) resolveUncertain(ctx context.Context) (bool, error) {
