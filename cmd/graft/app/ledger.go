@@ -58,12 +58,10 @@ The path is the folder of a ledger. An allocation is intended before the cloud h
 releasing until the cloud has unbound it. A released resource is in quarantine for a while; only its last owner
 gets it: --state quarantine lists these, and --address shows them, too.`,
 		Example: `  # the owner of an address
-  graft ledger import example/network/ledger.jsonl --ledger ledger && \
-    graft ledger inspect ledger --address 10.64.1.2
+  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger inspect ledger --address 10.64.1.2
 
-  # releases that take too long
-  graft ledger import example/network/ledger.jsonl --ledger ledger && \
-    graft ledger inspect ledger --state releasing --held-longer-than 1h
+  # unfinished releases
+  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger inspect ledger --state releasing
 
   # one JSON line for each allocation, for other tools
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
