@@ -354,17 +354,14 @@ type Document struct {
 // document is used. The error is ErrSyntax, ErrTooDeep or ErrTooLarge with the offset in bytes.
 func Parse(raw []byte) (*Document, error) { return ParseDeferring(raw, "") }
 
-// ParseDeferring works like Parse, but it only checks the objects with this key in objects that are members of the
-// document. They are indexed when their members are first read, and must not be edited or compared.
+// ParseDeferring works like Parse, but only checks objects whose key ends with this one, in objects that are members of
+// the document. They are indexed when their members are first read, and must not be edited or compared.
 func ParseDeferring(raw []byte, key string) (*Document, error) {
 	if len(raw) > math.MaxUint32 {
 		return nil, ErrTooLarge
 	}
 	arena := takeArena(len(raw))
 	t := &indexedText{raw: raw, entries: arena.entries}
-	if key != "" {
-		key = `"` + key + `"`
-	}
 	err := t.scan(0, key)
 	d := new(Document)
 	d.init(t, 0, arena)

@@ -143,7 +143,7 @@ type scanner struct {
 	raw       []byte
 	entries   []indexEntry
 	unbounded bool   // no limit of depth
-	deferred  string // see ParseDeferring; with quotes, or empty
+	deferred  string // the key of ParseDeferring, or empty
 	unindexed bool   // inside of a deferred object
 	fault     error
 	where     int
@@ -191,7 +191,7 @@ func (s *scanner) value(i, depth int) int {
 	case '"':
 		return s.text(i)
 	case '{':
-		if depth == 2 && s.deferred != "" && bytes.HasSuffix(bytes.TrimRight(s.raw[:i], ": \t\r\n"), []byte(s.deferred)) {
+		if depth == 2 && s.deferred != "" && bytes.HasSuffix(bytes.TrimRight(s.raw[:i], "\": \t\r\n"), []byte(s.deferred)) {
 			return s.deferredObject(i, depth+1)
 		}
 		return s.object(i, depth+1)

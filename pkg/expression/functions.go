@@ -145,12 +145,6 @@ func ParseVersion(text string) (apiservercel.Semver, error) {
 	return apiservercel.Semver{Version: version}, nil
 }
 
-// checked is the result of the check of a version.
-type checked struct {
-	version blang.Version
-	result  ref.Val
-}
-
 // constraintOptimization parses a constraint that is written out once, when the expression is compiled.
 var constraintOptimization = &interpreter.RegexOptimization{
 	Function:   satisfies,
@@ -160,7 +154,11 @@ var constraintOptimization = &interpreter.RegexOptimization{
 		if err != nil {
 			return nil, err
 		}
-		// Requests often have the version of the one before. A check of it takes as long as ten comparisons of texts.
+		// Requests often have the version of the one before, and a check formats an error for each failed comparison.
+		type checked struct {
+			version blang.Version
+			result  ref.Val
+		}
 		var last atomic.Pointer[checked]
 		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), func(values ...ref.Val) ref.Val {
 			version, ok := values[0].(apiservercel.Semver)

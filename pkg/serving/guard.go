@@ -65,8 +65,9 @@ type Guard struct {
 	bytes        int64
 	// arriving lists the bodies that are arriving, the earliest first.
 	arriving list.List
-	// changed is closed when resources are released.
+	// changed is closed when resources are released and waiting, the number of bodies that wait for them, is not 0.
 	changed chan struct{}
+	waiting int
 }
 
 // NewGuard returns a guard. The metrics may be nil.
@@ -254,6 +255,9 @@ func (g *Guard) leave(b *received, placed bool) {
 
 // notify wakes all goroutines that wait for resources. The caller holds the mutex.
 func (g *Guard) notify() {
+	if g.waiting == 0 {
+		return
+	}
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
@@ -267,6 +271,7 @@ func (g *Guard) take(b *received, n int64) error {
 		b.waits = true
 		g.endStalled()
 		changed := g.changed
+		g.waiting++
 		g.mutex.Unlock()
 		left := time.NewTimer(min(stallTime, time.Until(b.began.Add(g.limits.BodyTimeout))))
 		select {
@@ -276,6 +281,7 @@ func (g *Guard) take(b *received, n int64) error {
 		}
 		left.Stop()
 		g.mutex.Lock()
+		g.waiting--
 		if time.Since(b.began) >= g.limits.BodyTimeout {
 			g.metrics.refuse(refusedBody, reasonBusy)
 			return ErrBusy

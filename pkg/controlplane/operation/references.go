@@ -34,8 +34,7 @@ func WriteReferences(o *target.Object, places []Place, compare bool) error {
 			added = append(added, u)
 		}
 	}
-	for _, metadata := range []fieldPath{pathOf("metadata"), pathOf("spec", "template", "metadata")} {
-		annotations := metadata.with("annotations")
+	for _, annotations := range annotated {
 		if len(stale) > 0 {
 			removeStale(annotations.find(o.Document.Root()), stale)
 		}
@@ -47,6 +46,9 @@ func WriteReferences(o *target.Object, places []Place, compare bool) error {
 	}
 	return nil
 }
+
+// annotated are the places of the annotations of an object and of its pod template.
+var annotated = [...]fieldPath{pathOf("metadata", "annotations"), pathOf("spec", "template", "metadata", "annotations")}
 
 // MayReference reports whether writes of the kind can add or remove a reference to a Secret or ConfigMap.
 func MayReference(kind PlaceKind) bool {

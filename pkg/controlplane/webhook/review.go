@@ -40,8 +40,7 @@ func (r *review) handled() bool {
 	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
 }
 
-// parseReview scans the body with its objects once. Few rules read the old object, so that it is indexed later. A
-// rejection quotes nothing of the body.
+// parseReview scans the body once; old objects are indexed when rules read them. A rejection quotes nothing of the body.
 func parseReview(body []byte, route Route) (*review, *rejection) {
 	d, err := document.ParseDeferring(body, "oldObject")
 	if err != nil {
