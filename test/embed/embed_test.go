@@ -93,8 +93,8 @@ var _ = Describe("an extension that embeds Graft", func() {
 	})
 })
 
-// start builds the example and runs it until the end of the suite. The executable stays in .cache, because go build does
-// not link one again that is up to date, which takes more CPU time than the specs.
+// start builds the example and runs it until the end of the suite. The executable stays in .cache: go build links only
+// an executable that is out of date, and linking takes more CPU time than the specs.
 func start(ctx SpecContext) {
 	GinkgoHelper()
 	root := filepath.Join("..", "..")

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exploring_test holds the definition of ResourceExploringWebhookConfiguration against a real kube-apiserver: it
-// defaults and refuses as package configuration does. Start reading at TestDefinition.
+// Package exploring_test compares the definition of ResourceExploringWebhookConfiguration with package configuration: a
+// real kube-apiserver uses the same defaults and refuses the same values. Start reading at TestDefinition.
 package exploring_test
 
 import (
