@@ -14,7 +14,7 @@ import (
 
 // CertificateFiles are the files of a certificate that another program writes, such as cert-manager.
 type CertificateFiles struct {
-	// CertFile and KeyFile contain the certificate and its key. CAFile contains authorities. Both may be empty.
+	// CertFile and KeyFile contain the certificate and its key. CAFile contains authorities. The pair and CAFile may be empty.
 	CertFile, KeyFile, CAFile string
 
 	accepted [][]byte

@@ -65,7 +65,7 @@ type Guard struct {
 	bytes        int64
 	// arriving lists the bodies that are arriving, the earliest first.
 	arriving list.List
-	// changed is closed when resources are released and waiting, the number of bodies that wait for them, is not 0.
+	// changed is closed when resources are released while bodies wait for them. waiting counts these bodies.
 	changed chan struct{}
 	waiting int
 }

@@ -27,7 +27,7 @@ func Timeout(r *http.Request) time.Duration {
 }
 
 // WithDeadline works like context.WithDeadline, but starts a timer only when Done is called. Most requests wait for
-// nothing, and each timer may wake an idle thread. context.Cause does not know the deadline before Done is called.
+// nothing, and each timer may wake an idle thread.
 func WithDeadline(parent context.Context, deadline time.Time) (context.Context, context.CancelFunc) {
 	if earlier, ok := parent.Deadline(); ok && earlier.Before(deadline) {
 		deadline = earlier
@@ -45,6 +45,7 @@ type deadlineContext struct {
 	// mutex guards the fields below.
 	mutex    sync.Mutex
 	canceled bool
+	err      error // the result of Err, which must not change any more
 	// timed has a timer. It is nil until Done is called.
 	timed context.Context
 	end   context.CancelFunc
@@ -59,7 +60,7 @@ func (c *deadlineContext) Done() <-chan struct{} {
 	defer c.mutex.Unlock()
 	if c.timed == nil {
 		c.timed, c.end = context.WithDeadline(c.Context, c.deadline)
-		if c.canceled {
+		if c.canceled || c.err != nil {
 			c.end()
 		}
 	}
@@ -71,15 +72,17 @@ func (c *deadlineContext) Err() error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	switch {
+	case c.err != nil:
 	case c.timed != nil:
-		return c.timed.Err()
+		c.err = c.timed.Err()
 	case c.canceled:
-		return context.Canceled
+		c.err = context.Canceled
 	case !time.Now().Before(c.deadline):
-		return context.DeadlineExceeded
+		c.err = context.DeadlineExceeded
 	default:
-		return c.Context.Err()
+		c.err = c.Context.Err()
 	}
+	return c.err
 }
 
 // Value implements context.Context. Children of the context find the one with the timer, so that they need no goroutine.

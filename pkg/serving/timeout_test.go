@@ -103,18 +103,30 @@ func TestWithDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineWithoutTimer checks that a context ends at its deadline, whether its user waits for it or asks for its error.
+// TestDeadlineWithoutTimer checks that a context ends at its deadline, whether its user waits for it or asks for its error,
+// and that its error stays the same.
 func TestDeadlineWithoutTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asks, cancel := WithDeadline(t.Context(), time.Now().Add(time.Second))
-		defer cancel()
-		waits, cancel := WithDeadline(t.Context(), time.Now().Add(time.Second))
-		defer cancel()
+		asks, cancelAsks := WithDeadline(t.Context(), time.Now().Add(time.Second))
+		waits, cancelWaits := WithDeadline(t.Context(), time.Now().Add(time.Second))
 		<-waits.Done()
-		for _, ctx := range []context.Context{asks, waits} {
-			if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the error is %v, want %v", err, context.DeadlineExceeded)
+		for range 2 {
+			for name, ctx := range map[string]context.Context{"asks": asks, "waits": waits} {
+				if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: the error is %v, want %v", name, err, context.DeadlineExceeded)
+				}
 			}
+			cancelAsks()
+			cancelWaits()
 		}
+		cancelled, cancel := WithDeadline(t.Context(), time.Now().Add(time.Second))
+		cancel()
+		for range 2 {
+			if err := cancelled.Err(); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: the error is %v, want %v", err, context.Canceled)
+			}
+			time.Sleep(time.Minute)
+		}
+		<-cancelled.Done()
 	})
 }
