@@ -167,7 +167,7 @@ func (v *verifier) addUnreadable(key string, err error) {
 	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
 	switch owned := strings.HasPrefix(key, prefixOwner); {
 	case owned || isRecord(key):
-		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, and import all into a new ledger"
+		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, correct the last one, and import all into a new ledger"
 		if owned {
 			v.unreadable[key] = true
 		}

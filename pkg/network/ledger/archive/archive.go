@@ -80,7 +80,7 @@ type Summary struct {
 type Exported struct {
 	Summary
 	// Broken is the number of omitted rows. Even means that the remaining rows are consistent; otherwise the archive is
-	// incomplete, and Verify reports the reason.
+	// incomplete, and ledger.Verify reports the reason.
 	Broken int  `json:"broken,omitempty"`
 	Even   bool `json:"even"`
 }

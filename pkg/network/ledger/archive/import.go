@@ -30,6 +30,7 @@ var ErrForeign = errors.New("it is not an export of a ledger")
 var (
 	errTruncated = errors.New("the end is missing: the export was not finished, or not copied whole")
 	errDamaged   = errors.New("the export was changed or damaged: its contents do not match its last line; take another copy")
+	errEnd       = errors.New("the archive ended as expected")
 	errFields    = errors.New("a line must have exactly one of allocation, quarantined, record and end")
 )
 
@@ -83,7 +84,7 @@ func (r *reader) readAll(ctx context.Context) error {
 	switch {
 	case errors.Is(err, ErrForeign), errors.Is(err, ledger.ErrFormat):
 		return err
-	case !errors.Is(err, io.EOF):
+	case !errors.Is(err, errEnd):
 		return fmt.Errorf("line %d: %w", r.number, err)
 	}
 	rows := len(r.rows)
@@ -124,7 +125,7 @@ func (r *reader) head() error {
 	return nil
 }
 
-// line reads the rows of the next line. It returns io.EOF after the last one if the archive is complete and unchanged.
+// line reads the rows of the next line. It returns errEnd after the last one if the archive is complete and unchanged.
 func (r *reader) line() error {
 	line, err := r.next()
 	if err != nil {
@@ -206,7 +207,7 @@ func (r *reader) end(expected Summary) error {
 		return errDamaged
 	}
 	if _, err := r.next(); errors.Is(err, errTruncated) {
-		return io.EOF
+		return errEnd
 	} else if err != nil {
 		return err
 	}
