@@ -80,7 +80,7 @@ func (p *process) allListeners() ([]server.Listener, error) {
 		return listeners, err
 	}
 	return append(listeners, server.Listener{Network: "unix", Address: path, Mode: 0o600, UID: -1, GID: -1, Contracts: []server.Contract{{
-		Name: "administration", Always: true, Endpoint: first("/v1/", "rows", "release", "gc"),
+		Name: "administration", Always: true, Endpoint: first("/v2/", "rows", "release", "gc"),
 		Handler: remote.New(remote.Options{Store: p.Store, Release: p.Reloader.Service().Release, GC: p.leaks.Sweep}),
 	}}}), nil
 }

@@ -91,7 +91,7 @@ func (c *Client) GC(ctx context.Context, dryRun bool, each func(gc.Suspect) erro
 
 // ask sends a request, and calls each for the values of the answer.
 func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, each func(T) error) error {
-	r, err := http.NewRequestWithContext(ctx, method, "http://ledger/v1/"+path+"?"+query.Encode(), nil)
+	r, err := http.NewRequestWithContext(ctx, method, "http://ledger/v2/"+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -6,9 +6,9 @@
 // its client, which reads the ledger like a store. The socket is next to the ledger, and users who may open the ledger
 // may use it; there is no other access control.
 //
-//	GET  /v1/rows      ?prefix= or ?key=          rows as {"key":…,"value":…}, the value in base64
-//	POST /v1/release   ?owner=<contract>/<key>    the allocation
-//	POST /v1/gc        ?dryRun=true               allocations without holders
+//	GET  /v2/rows      ?prefix= or ?key=          rows as {"key":…,"value":…}, the value in base64
+//	POST /v2/release   ?owner=<contract>/<key>    the allocation
+//	POST /v2/gc        ?dryRun=true               allocations without holders
 //
 // An answer consists of lines of JSON. If it is incomplete, the trailer Error has the reason. The package uses no concrete
 // store and starts no listener. Start reading at New and Dial.
@@ -79,7 +79,7 @@ func New(o Options) http.Handler {
 	h, mux := &handler{o}, http.NewServeMux()
 	slots := semaphore.NewWeighted(cmp.Or(o.Requests, 4))
 	for pattern, serve := range map[string]func(*http.Request, func(any) error) error{
-		"GET /v1/rows": h.rows, "POST /v1/release": h.release, "POST /v1/gc": h.gc,
+		"GET /v2/rows": h.rows, "POST /v2/release": h.release, "POST /v2/gc": h.gc,
 		"/": func(*http.Request, func(any) error) error {
 			return &Problem{http.StatusNotFound, "the server does not know this request: use the version of the server"}
 		},
@@ -94,13 +94,16 @@ func New(o Options) http.Handler {
 			defer cancel()
 			began := false
 			err := serve(r.WithContext(ctx), func(value any) error {
-				began = true
+				if !began {
+					w.Header().Set("Trailer", trailer) // otherwise a short answer would have a length and no trailer
+					began = true
+				}
 				_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(stall)) // without deadlines, the listener's hold
 				return json.NewEncoder(w).Encode(value)
 			})
 			switch {
 			case err != nil && began:
-				w.Header().Set(http.TrailerPrefix+trailer, err.Error())
+				w.Header().Set(trailer, err.Error())
 			case err != nil:
 				http.Error(w, err.Error(), status(err))
 			}

@@ -225,12 +225,12 @@ func TestRefused(t *testing.T) {
 		o.Release = func(context.Context, network.Owner) error { return network.ErrUnavailable }
 	})
 	for request, want := range map[string]string{
-		"GET /v1/rows?key=none":            "200 ",
-		"GET /v2/rows":                     "404 the server does not know this request: use the version of the server",
-		"POST /v1/release":                 "400 an owner is <contract>/<key>",
-		"POST /v1/release?owner=test":      "400 an owner is <contract>/<key>",
-		"POST /v1/release?owner=test/none": "404 " + network.ErrNotHeld.Error(),
-		"POST /v1/release?owner=test/1":    "500 unavailable",
+		"GET /v2/rows?key=none":            "200 ",
+		"GET /v1/rows":                     "404 the server does not know this request: use the version of the server",
+		"POST /v2/release":                 "400 an owner is <contract>/<key>",
+		"POST /v2/release?owner=test":      "400 an owner is <contract>/<key>",
+		"POST /v2/release?owner=test/none": "404 " + network.ErrNotHeld.Error(),
+		"POST /v2/release?owner=test/1":    "500 unavailable",
 	} {
 		if got := w.ask(t, request); got != want {
 			t.Errorf("%.60s: got %s, want %s", request, got, want)
@@ -255,7 +255,7 @@ func TestLimitOfConcurrentRequests(t *testing.T) {
 		done <- err
 	}()
 	<-entered
-	if got := w.ask(t, "GET /v1/rows"); !strings.HasPrefix(got, "429 ") {
+	if got := w.ask(t, "GET /v2/rows"); !strings.HasPrefix(got, "429 ") {
 		t.Errorf("got %s", got)
 	}
 	close(leave)
@@ -303,22 +303,30 @@ func (w *world) ask(t *testing.T, request string) string {
 
 // TestInterruptedAnswers checks that an answer that ends early is an error, with the reason if the server had time to send it.
 func TestInterruptedAnswers(t *testing.T) {
-	for want, end := range map[string]func() error{
-		"is incomplete: the disk is broken": func() error { return errors.New("the disk is broken") },
-		"is incomplete: unexpected EOF":     func() error { panic(http.ErrAbortHandler) },
+	broken := func() error { return errors.New("the disk is broken") }
+	aborts := func() error { panic(http.ErrAbortHandler) }
+	for _, test := range []struct {
+		name   string
+		values int
+		end    func() error
+		want   string
+	}{
+		{"an error after one value", 1, broken, "is incomplete: the disk is broken"},
+		{"an error after many values", 1000, broken, "is incomplete: the disk is broken"},
+		{"a connection that ends", 1000, aborts, "is incomplete: unexpected EOF"},
 	} {
 		w := serve(t, func(o *remote.Options) {
 			o.GC = func(_ context.Context, _ bool, each func(gc.Suspect) error) error {
-				for range 1000 {
+				for range test.values {
 					if err := each(gc.Suspect{Reason: "gone"}); err != nil {
 						return err
 					}
 				}
-				return end()
+				return test.end()
 			}
 		})
-		if err := w.client.GC(t.Context(), true, func(gc.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want %s", err, want)
+		if err := w.client.GC(t.Context(), true, func(gc.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want %s", test.name, err, test.want)
 		}
 	}
 }
