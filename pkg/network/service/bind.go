@@ -398,22 +398,30 @@ const rollbackLimit = 10 * time.Second
 func (c *call) undoAll(ctx context.Context, problems []error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackLimit)
 	defer cancel()
-	preempts := slices.ContainsFunc(c.intents, func(r Request) bool { return r.Preempt })
+	var undone, unsent []int
 	for i, a := range c.all {
-		var err error
 		sent := !errors.Is(problems[i], network.ErrNotSent)
 		switch {
 		case sent && (c.fresh[i] || a.State == network.Intended), !sent && !c.fresh[i] && len(c.all) > 1:
-			err = c.undo(ctx, a, c.fresh[i] && errors.Is(problems[i], network.ErrRefused))
+			undone = append(undone, i)
 		case !sent && c.fresh[i]:
-			quarantine := time.Duration(0)
-			if pool, _ := c.pool(a.Pool); preempts {
-				quarantine = pool.Quarantine // the previous owner may still use it
-			}
-			err = c.deleteUnchanged(ctx, a, quarantine)
+			unsent = append(unsent, i)
 		}
-		if err != nil {
-			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+	}
+	for _, i := range undone {
+		if err := c.undo(ctx, c.all[i], c.fresh[i] && errors.Is(problems[i], network.ErrRefused)); err != nil {
+			c.options.Report(c.all[i].Owner, fmt.Errorf("undoing an allocation: %w", err))
+			return
+		}
+	}
+	preempts := slices.ContainsFunc(c.intents, func(r Request) bool { return r.Preempt })
+	for _, i := range unsent {
+		quarantine := time.Duration(0)
+		if pool, _ := c.pool(c.all[i].Pool); preempts {
+			quarantine = pool.Quarantine // the previous owner may still use it
+		}
+		if err := c.deleteUnchanged(ctx, c.all[i], quarantine); err != nil {
+			c.options.Report(c.all[i].Owner, fmt.Errorf("undoing an allocation: %w", err))
 		}
 	}
 }
