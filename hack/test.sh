@@ -6,9 +6,9 @@
 # Runs go test with the given arguments, and then prints the durations of the packages, slowest first. Packages of less
 # than a second are left out. `hack/test.sh suites ARGUMENTS` runs the suites in test/: all of them, or the specs of
 # Ginkgo that have LABELS and match FOCUS. With REPORTS=<folder>, suites that test/suite runs write JUnit reports into the
-# folder; go test does not cache their results then. The test binaries of suites stay in .cache/tests, because go test
-# does not link one again that is up to date; they need two gigabytes. Packages with tests therefore differ in the last
-# element of their paths.
+# folder; go test does not cache their results then. The test binaries of suites stay in .cache/tests (two gigabytes): go
+# test links only those that are out of date. Packages with tests in test/ therefore differ in the last element of their
+# paths.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,8 +29,9 @@ if [ "${1:-}" = suites ]; then
   fi
   if [ -z "${LABELS:-}${FOCUS:-}" ]; then
     # Packages without tests have no test binaries.
-    # shellcheck disable=SC2046 # one argument per package
-    set -- "$@" "${longest[@]/#/./test/}" $(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./test/...)
+    packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./test/...)
+    # shellcheck disable=SC2086 # one argument per package
+    set -- "$@" "${longest[@]/#/./test/}" $packages
   else
     # Packages without Ginkgo do not know its flags.
     imports='{{.ImportPath}} {{.TestImports}} {{.XTestImports}}'
