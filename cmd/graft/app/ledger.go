@@ -38,7 +38,8 @@ func newLedgerCommand(s *Streams) *cobra.Command {
 A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a
 server uses the folder, the commands send their requests to its socket and say so on standard error.`,
 		Example: `  # allocations in an export
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger inspect ledger`,
+  graft ledger import example/network/ledger.jsonl --ledger imported
+  graft ledger inspect imported`,
 	}, newLedgerInspectCommand, newLedgerExportCommand, newLedgerImportCommand, newLedgerVerifyCommand, newLedgerReleaseCommand, newLedgerGCCommand)
 }
 
@@ -58,14 +59,14 @@ The path is the folder of a ledger. An allocation is intended before the cloud h
 releasing until the cloud has unbound it. A released resource is in quarantine for a while; only its last owner
 gets it: --state quarantine lists these, and --address shows them, too.`,
 		Example: `  # the owner of an address
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger inspect ledger --address 10.64.1.2
+  graft ledger import example/network/ledger.jsonl --ledger ledger
+  graft ledger inspect ledger --address 10.64.1.2
 
   # unfinished releases
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger inspect ledger --state releasing
+  graft ledger inspect ledger --state releasing
 
   # one JSON line for each allocation, for other tools
-  graft ledger import example/network/ledger.jsonl --ledger ledger && \
-    graft ledger inspect ledger --pool overlay --owner 'dranet/*' -o json`,
+  graft ledger inspect ledger --pool overlay --owner 'dranet/*' -o json`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) (err error) {
 			if address != "" {
@@ -250,7 +251,8 @@ To repair the rows, export the ledger and import it into a new one: the import w
 
 Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		Example: `  # check a backup
-  graft ledger import example/network/ledger.jsonl --ledger ledger && graft ledger verify ledger`,
+  graft ledger import example/network/ledger.jsonl --ledger restored
+  graft ledger verify restored`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
