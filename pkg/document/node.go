@@ -354,8 +354,8 @@ type Document struct {
 // document is used. The error is ErrSyntax, ErrTooDeep or ErrTooLarge with the offset in bytes.
 func Parse(raw []byte) (*Document, error) { return ParseDeferring(raw, "") }
 
-// ParseDeferring works like Parse, but only checks objects whose key ends with this one, in objects that are members of
-// the document. They are indexed when their members are first read, and must not be edited or compared.
+// ParseDeferring works like Parse, but does not index objects at the second level whose key ends with key: it only checks
+// them. They are indexed when a member is first read. Before that, Len and Equal see no members. They must not be edited.
 func ParseDeferring(raw []byte, key string) (*Document, error) {
 	if len(raw) > math.MaxUint32 {
 		return nil, ErrTooLarge

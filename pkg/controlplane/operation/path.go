@@ -104,7 +104,7 @@ func (p fieldPath) isQuantity() bool {
 // merge merges a value into the place. It creates missing parents: objects, lists, and the item of a list with the
 // member that identifies it. A null removes the place.
 func (p fieldPath) merge(root *document.Node, raw []byte) error {
-	if present := p.find(root); present != nil && bytes.Equal(present.Raw(), raw) {
+	if present := p.find(root); present != nil && bytes.Equal(present.Raw(), raw) && !bytes.Contains(raw, []byte("null")) {
 		return nil
 	}
 	wanted, err := document.Parse(raw)

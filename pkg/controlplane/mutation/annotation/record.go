@@ -57,7 +57,7 @@ type Recorder struct {
 func NewRecorder(o *target.Object, key string, lasts bool) (Recorder, bool) {
 	there := ""
 	here, _ := o.Document.Original().Find("metadata", "annotations", key).Text()
-	// Most old objects have no record, and need not be indexed. JSON may escape the slash in the key, but no letters.
+	// Most old objects have no record, and need not be indexed. kube-apiserver escapes no letters.
 	if here == "" && bytes.Contains(o.Old.Bytes(), []byte(path.Base(key)+`"`)) {
 		there, _ = o.Old.Original().Find("metadata", "annotations", key).Text()
 	}
