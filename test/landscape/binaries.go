@@ -63,8 +63,8 @@ func findRoot() (string, error) {
 // quarter of their CPU time on it while they start.
 const collection = "GOGC=400 GOMEMLIMIT=1GiB"
 
-// launcher creates a script that executes a server with the settings of collection, and returns its path. The
-// environment of the test is no place for them: the tested programs keep their own settings.
+// launcher creates a script that executes a server with the settings of collection, and returns its path. They
+// are not in the environment of the test, which the tested programs inherit.
 func (l *Landscape) launcher(server string) (string, error) {
 	path := filepath.Join(l.folder, "start-"+server)
 	const script = "#!/bin/sh\n%s exec '%s' \"$@\"\n"

@@ -100,7 +100,7 @@ const (
 	seven = `200 OK {"interface":{"addresses":["10.0.0.7/24"]}}`
 )
 
-const stranded = `Error: held allocations that would be outside of their pools (overlay): 1
+const stranded = `Error: held allocations would be outside of their pools (overlay): 1
   10.0.0.9 of the pool overlay, held by ResourceClaim b
 Either restore the addresses of the pool, or release the allocations first;
 or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.

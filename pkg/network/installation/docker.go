@@ -44,8 +44,8 @@ type Docker struct {
 	leases  *ipam.Driver
 }
 
-// NewDocker opens the kernel and logs kinds of networks that it does not support. It returns nil if no listener serves
-// Docker's API. It fails if another server manages the network namespace.
+// NewDocker opens the kernel and logs kinds of networks that the kernel does not support. It returns nil if no listener
+// serves Docker's API. It fails if another server manages the network namespace.
 func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if !p.Config.AnswersDocker() {
 		return nil, nil //nolint:nilnil // nil means that no listener serves the API

@@ -189,7 +189,7 @@ func (n nothing) Unbind(_ context.Context, a network.Allocation) error {
 	return nil
 }
 
-const strandedText = `held allocations that would be outside of their pools (overlay): 1
+const strandedText = `held allocations would be outside of their pools (overlay): 1
   10.0.0.9 of the pool overlay, held by ResourceClaim default/b
 Either restore the addresses of the pool, or release the allocations first;
 or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.`

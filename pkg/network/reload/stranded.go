@@ -32,7 +32,7 @@ func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
 	for i, a := range all {
 		s.Pools[a.Pool]++
 		if i < shown {
-			addresses := strings.Trim(fmt.Sprint(a.Addresses), "[]")
+			addresses := strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Addresses), "[]"), " ", ", ")
 			holder := cmp.Or(a.Holder.String(), "an unknown owner of "+a.Owner.Contract)
 			lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", addresses, a.Pool, holder))
 		}
@@ -49,7 +49,7 @@ func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
 		lines = append(lines, "Either restore the addresses of the pool, or release the allocations first;",
 			"or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.")
 	}
-	s.message = fmt.Sprintf("held allocations that would be outside of their pools (%s): %d\n%s",
+	s.message = fmt.Sprintf("held allocations would be outside of their pools (%s): %d\n%s",
 		strings.Join(names, ", "), len(all), strings.Join(lines, "\n"))
 	return s
 }

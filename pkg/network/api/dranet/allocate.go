@@ -302,8 +302,11 @@ func matchPools(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, 
 	for i, prefix := range asked {
 		subnet := prefix.Masked()
 		if !slices.Contains(subnets, subnet.String()) {
+			if len(subnets) == 0 {
+				return nil, badRequest("interface.addresses[%d]: the cloud of the profile %s chooses its addresses", i, profile.Name)
+			}
 			return nil, badRequest("interface.addresses[%d]: %s must be an address of the profile %s with the length of its subnet: %s",
-				i, prefix, profile.Name, cmp.Or(strings.Join(subnets, ", "), "but its cloud chooses the addresses"))
+				i, prefix, profile.Name, strings.Join(subnets, ", "))
 		}
 		if slices.ContainsFunc(asked[:i], func(other netip.Prefix) bool { return other.Addr().BitLen() == prefix.Addr().BitLen() }) {
 			return nil, badRequest("interface.addresses: a device gets at most one address of each family")

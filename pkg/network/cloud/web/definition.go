@@ -148,7 +148,7 @@ func (c *definitionParser) headers(spec map[string]source.Text, p source.Place) 
 		case !headerName.MatchString(name):
 			c.Add(at, source.InvalidName, "%q is not the name of a header", name)
 		case slices.Contains(reserved, canonical):
-			c.Add(at, source.WrongValue, "%s is written by the server itself; a token belongs into tokenFile", canonical)
+			c.Add(at, source.WrongValue, "%s is written by the server itself; put a token into tokenFile", canonical)
 		}
 		all = append(all, header{canonical, c.template(spec[name], at)})
 	}
