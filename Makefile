@@ -60,7 +60,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') \
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-suites test-libnetwork test-race test-system test-debian test-gardener test-neutron test-histories test-crashes test-oversize test-packages test-types mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-suites test-libnetwork test-race test-system test-debian test-guests engines test-gardener test-neutron test-histories test-crashes test-oversize test-packages test-types mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -134,12 +134,12 @@ test-race: ## Run the unit tests with the race detector (the first time, ten min
 mutants: ## Remove each clause of the control-plane contract in turn; the test that docs/contract.md names for it must fail.
 	go test -count=1 -tags system -timeout 30m $(TESTFLAGS) ./test/mutants
 
-# The suites wait for servers most of the time; two run at once, the longest first.
-SYSTEM = test-debian test-gardener test-neutron test-histories mutants test-crashes test-oversize test-packages test-types
+# The suites wait for servers most of the time; three run at once, the longest first.
+SYSTEM = test-guests test-debian test-gardener test-neutron test-histories mutants test-crashes test-oversize test-packages test-types
 test-system: build ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
 	@hack/system/packages.sh
 	@$(TOOLS) registry oras crane $(GARDEN)
-	@$(MAKE) --no-print-directory -j2 $(SYSTEM)
+	@$(MAKE) --no-print-directory -j3 $(SYSTEM)
 
 # Parts of test-system. The histories take 20 minutes.
 test-histories: build
@@ -162,14 +162,21 @@ test-types:
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 
-# The part of test-system that neither Gardener nor Neutron is needed for. One suite runs at a time: the
-# kube-apiserver in user-mode Linux is slow beside another one.
-test-debian: build
+engines: build
 	@$(TOOLS) etcd kube-apiserver
 	@mkdir -p $(LIBNETWORK)
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
-	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
-	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) ./test/system/...
+
+# One guest of user-mode Linux runs at a time: its kube-apiserver is slow beside another guest.
+GUESTS = clock systemd uml
+test-guests: engines
+	@echo '==> system suites in user-mode Linux: clock jumps, systemd, a kernel with all kinds of links'
+	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) $(GUESTS:%=./test/system/%)
+
+DEBIAN = $(filter-out $(GUESTS) gardener neutron,$(notdir $(wildcard test/system/*)))
+test-debian: engines
+	@echo '==> system suites with Debian packages: Docker, a browser, shells, the documentation, two machines of a Swarm'
+	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) $(DEBIAN:%=./test/system/%)
 
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
 GARDEN = etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
