@@ -136,7 +136,7 @@ mutants: ## Remove each clause of the control-plane contract in turn; the test t
 
 # The suites wait for servers most of the time; three run at once, the longest first.
 SYSTEM = test-guests test-debian test-gardener test-neutron test-histories mutants test-crashes test-oversize test-packages test-types
-test-system: build ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
+test-system: build engines ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
 	@hack/system/packages.sh
 	@$(TOOLS) registry oras crane $(GARDEN)
 	@$(MAKE) --no-print-directory -j3 $(SYSTEM)
@@ -162,19 +162,26 @@ test-types:
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 
-engines: build
+# No prerequisite, because make would start the other parts of test-system before these long ones.
+define ENGINES
 	@$(TOOLS) etcd kube-apiserver
 	@mkdir -p $(LIBNETWORK)
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
+endef
+
+engines:
+	$(ENGINES)
 
 # One guest of user-mode Linux runs at a time: its kube-apiserver is slow beside another guest.
 GUESTS = clock systemd uml
-test-guests: engines
+test-guests: build
+	$(ENGINES)
 	@echo '==> system suites in user-mode Linux: clock jumps, systemd, a kernel with all kinds of links'
 	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) $(GUESTS:%=./test/system/%)
 
 DEBIAN = $(filter-out $(GUESTS) gardener neutron,$(notdir $(wildcard test/system/*)))
-test-debian: engines
+test-debian: build
+	$(ENGINES)
 	@echo '==> system suites with Debian packages: Docker, a browser, shells, the documentation, two machines of a Swarm'
 	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) $(DEBIAN:%=./test/system/%)
 
