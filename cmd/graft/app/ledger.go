@@ -38,8 +38,8 @@ func newLedgerCommand(s *Streams) *cobra.Command {
 A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a
 server uses the folder, the commands send their requests to its socket and say so on standard error.`,
 		Example: `  # allocations in an export
-  graft ledger import example/network/ledger.jsonl --ledger imported
-  graft ledger inspect imported`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger
+  graft ledger inspect ledger`,
 	}, newLedgerInspectCommand, newLedgerExportCommand, newLedgerImportCommand, newLedgerVerifyCommand, newLedgerReleaseCommand, newLedgerGCCommand)
 }
 
@@ -251,8 +251,8 @@ To repair the rows, export the ledger and import it into a new one: the import w
 
 Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		Example: `  # check a backup
-  graft ledger import example/network/ledger.jsonl --ledger restored
-  graft ledger verify restored`,
+  graft ledger import example/network/ledger.jsonl --ledger ledger
+  graft ledger verify ledger`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
