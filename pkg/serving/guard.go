@@ -159,7 +159,7 @@ func (g *Guard) Free(w http.ResponseWriter, r *http.Request, next func(http.Resp
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request) (*received, error) {
 	now := time.Now()
 	b := &received{
-		ReadCloser: r.Body, guard: g, control: http.NewResponseController(w), began: now, markedAt: now, ended: make(chan struct{}),
+		ReadCloser: r.Body, guard: g, announced: r.ContentLength, control: http.NewResponseController(w), began: now, markedAt: now, ended: make(chan struct{}),
 	}
 	if b.ReadCloser == nil {
 		b.ReadCloser = http.NoBody
@@ -306,6 +306,10 @@ func (g *Guard) fits(b *received, n int64) bool {
 		return true
 	case g.bytes+n > g.limits.BodiesBytes:
 		return false
+	case b.counted+n <= smallBody && b.announced <= smallBody:
+		return true
+	case g.bytes+n > g.limits.BodiesBytes-smallBody:
+		return false // the last part is for small bodies, also if large ones are in progress
 	case b.counted+n <= smallBody || g.bytes+n <= g.limits.BodiesBytes/2:
 		return true
 	}

@@ -35,6 +35,7 @@ type received struct {
 	guard         *Guard
 	control       *http.ResponseController
 	began         time.Time
+	announced     int64 // the length in bytes, or -1 if the client sends none
 
 	// buffer has the received bytes, of which read bytes were read. err is the reason why no more follow;
 	// io.EOF if the body is complete.
