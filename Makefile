@@ -118,10 +118,15 @@ test-suites:
 
 # go test remembers results as long as the programs are the same, too.
 LIBNETWORK = .cache/bin/libnetwork
-test-libnetwork: build ## Run the network controllers of Docker 28 and 29 against the network provider, in namespaces of their own, as root or not.
-	@echo "==> Docker's network controllers (the first time, a minute passes while they are compiled)"
+# Not a prerequisite: make would start the other parts of test-system before the longest ones, which need it.
+define ENGINES
 	@mkdir -p $(LIBNETWORK)
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
+endef
+
+test-libnetwork: build ## Run the network controllers of Docker 28 and 29 against the network provider, in namespaces of their own, as root or not.
+	@echo "==> Docker's network controllers (the first time, a minute passes while they are compiled)"
+	$(ENGINES)
 	@if [ -n "$$GRAFT_TEST_WITHOUT_KERNEL" ]; then echo '*** GRAFT_TEST_WITHOUT_KERNEL IS SET: WHERE THE KERNEL REFUSES NAMESPACES, NOTHING OF THIS RUNS' >&2; fi
 	cd test/libnetwork && GRAFT_PROGRAMS="$$(cat ../../bin/graft ../../bin/graft-network-provider ../../$(LIBNETWORK)/* | cksum)" \
 		$(if $(REPORTS),GRAFT_TEST_REPORTS='$(abspath $(REPORTS))') go test $(if $(LABELS)$(FOCUS),.,./...) -vet=off -timeout 10m \
@@ -162,25 +167,20 @@ test-types:
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 
-# No prerequisite, because make would start the other parts of test-system before these long ones.
-define ENGINES
-	@$(TOOLS) etcd kube-apiserver
-	@mkdir -p $(LIBNETWORK)
-	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
-endef
-
 engines:
 	$(ENGINES)
 
 # One guest of user-mode Linux runs at a time: its kube-apiserver is slow beside another guest.
 GUESTS = clock systemd uml
 test-guests: build
+	@$(TOOLS) etcd kube-apiserver
 	$(ENGINES)
 	@echo '==> system suites in user-mode Linux: clock jumps, systemd, a kernel with all kinds of links'
 	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) $(GUESTS:%=./test/system/%)
 
 DEBIAN = $(filter-out $(GUESTS) gardener neutron,$(notdir $(wildcard test/system/*)))
 test-debian: build
+	@$(TOOLS) etcd kube-apiserver
 	$(ENGINES)
 	@echo '==> system suites with Debian packages: Docker, a browser, shells, the documentation, two machines of a Swarm'
 	go test -tags system -p 1 -timeout 60m $(TESTFLAGS) $(DEBIAN:%=./test/system/%)

@@ -150,6 +150,47 @@ func TestWorkLongerThanBodyTimeout(t *testing.T) {
 	}
 }
 
+// TestSmallBodiesWhileLargeOnesAreInProgress checks that large bodies leave memory for small ones: those that are complete
+// and in progress, and the beginnings of those that wait for memory.
+func TestSmallBodiesWhileLargeOnesAreInProgress(t *testing.T) {
+	const large = 1000 << 10
+	release := make(chan struct{})
+	var inside atomic.Int32
+	f := serveGuarded(t, Limits{BodyBytes: 1 << 20, BodiesBytes: 4 << 20}, func(_ context.Context, w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == large {
+			inside.Add(1)
+			<-release
+		}
+		fmt.Fprint(w, "done")
+	})
+	var all sync.WaitGroup
+	send := func() { all.Go(func() { f.post(strings.NewReader(strings.Repeat("x", large))) }) }
+	for n := range int32(4) { // one after the other, so that they take as much memory as they can
+		send()
+		f.eventually("a large request is in progress", func() bool { return inside.Load() == n+1 })
+	}
+	for range 4 {
+		send()
+	}
+	f.eventually("the other large bodies wait for memory", func() bool {
+		f.guard.mutex.Lock()
+		defer f.guard.mutex.Unlock()
+		return f.guard.waiting == 4
+	})
+	small := make(chan string)
+	go func() { small <- f.post(strings.NewReader(strings.Repeat("x", 60<<10))) }()
+	select {
+	case got := <-small:
+		if got != "200 done" {
+			t.Errorf("the response to a small request is %q, want %q", got, "200 done")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a small request waits for large ones")
+	}
+	close(release)
+	all.Wait()
+}
+
 // TestBytesThatHandlersRead checks the bytes that handlers read of complete, oversized, interrupted and chunked bodies.
 func TestBytesThatHandlersRead(t *testing.T) {
 	f := serveGuarded(t, Limits{}, echoLength)

@@ -42,10 +42,9 @@ type deadlineContext struct {
 
 	deadline time.Time
 
-	// mutex guards the fields below.
-	mutex    sync.Mutex
-	canceled bool
-	err      error // the result of Err, which must not change any more
+	// mutex guards the fields below. err is the error of an ended context; it must not change any more.
+	mutex sync.Mutex
+	err   error
 	// timed has a timer. It is nil until Done is called.
 	timed context.Context
 	end   context.CancelFunc
@@ -60,7 +59,7 @@ func (c *deadlineContext) Done() <-chan struct{} {
 	defer c.mutex.Unlock()
 	if c.timed == nil {
 		c.timed, c.end = context.WithDeadline(c.Context, c.deadline)
-		if c.canceled || c.err != nil {
+		if c.err != nil {
 			c.end()
 		}
 	}
@@ -71,12 +70,15 @@ func (c *deadlineContext) Done() <-chan struct{} {
 func (c *deadlineContext) Err() error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	return c.ended()
+}
+
+// ended returns the error of an ended context. The caller holds the mutex.
+func (c *deadlineContext) ended() error {
 	switch {
 	case c.err != nil:
 	case c.timed != nil:
 		c.err = c.timed.Err()
-	case c.canceled:
-		c.err = context.Canceled
 	case !time.Now().Before(c.deadline):
 		c.err = context.DeadlineExceeded
 	default:
@@ -99,7 +101,10 @@ func (c *deadlineContext) Value(key any) any {
 func (c *deadlineContext) cancel() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.canceled = true; c.timed != nil {
+	if c.ended() == nil {
+		c.err = context.Canceled
+	}
+	if c.timed != nil {
 		c.end()
 	}
 }

@@ -143,7 +143,7 @@ func Compare(a, b Form) int {
 	return strings.Compare(a.Group+"/"+a.Kind+"/"+a.Name, b.Group+"/"+b.Kind+"/"+b.Name)
 }
 
-// cacheSeeds are random and secret, so that nobody can construct two contents with the same key.
+// cacheSeeds are random and secret: a client cannot find contents whose keys collide.
 var cacheSeeds = [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // CacheKey returns the key of contents in a cache in memory: two hashes of them and of their lengths, which take a
